@@ -1,0 +1,294 @@
+#include "lib/agent/gate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "lib/base/json.h"
+#include "lib/base/text.h"
+
+namespace norma::agent {
+namespace {
+
+constexpr size_t kCallIdBytesMax = 64;
+
+// What every model API takes back as an id.
+bool IsLegalId(std::string_view id) {
+  return !id.empty() && id.size() <= kCallIdBytesMax &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '-';
+         });
+}
+
+Judged Invalid(std::string message) {
+  Judged judged;
+  judged.message = std::move(message);
+  return judged;
+}
+
+Judged Denied(Verdict verdict) {
+  Judged judged;
+  judged.kind = Judged::Kind::kDenied;
+  judged.message = "Permission denied: " + verdict.message;
+  judged.verdict = std::move(verdict);
+  return judged;
+}
+
+ledger::ActionDetail DetailOf(const tool::ActionReport& report) {
+  ledger::ActionDetail detail;
+  detail.effect = report.effect;
+  detail.method = report.method;
+  detail.host = report.host;
+  detail.path = report.path;
+  detail.proxy = report.proxy;
+  detail.hop = report.hop;
+  detail.status = report.status;
+  detail.exit = report.exit;
+  detail.signal = report.signal;
+  detail.bytes = report.bytes;
+  detail.killed = report.killed;
+  detail.sha256_before = report.sha256_before;
+  detail.sha256_after = report.sha256_after;
+  detail.command.text = report.command;
+  detail.fallback = report.fallback;
+  detail.timed_out = report.timed_out;
+  detail.cancelled = report.cancelled;
+  detail.truncated = report.truncated;
+  detail.error = report.error;
+  return detail;
+}
+
+std::string_view NameOf(Judged::Kind kind) {
+  switch (kind) {
+    case Judged::Kind::kInvalid:
+      return "invalid";
+    case Judged::Kind::kDenied:
+      return "deny";
+    case Judged::Kind::kAllowed:
+      return "allow";
+  }
+  return "invalid";
+}
+
+}  // namespace
+
+Judge::Judge(const Policy& policy, std::vector<const tool::Tool*> offered)
+    : policy_(policy), offered_(std::move(offered)) {}
+
+const tool::Tool* Judge::Find(std::string_view name) const {
+  for (const tool::Tool* tool : offered_) {
+    if (tool->name == name) return tool;
+  }
+  return nullptr;
+}
+
+Judged Judge::Look(std::string_view name, const std::string& input, const tool::ToolEnv& env) {
+  const tool::Tool* tool = Find(name);
+  if (tool == nullptr) {
+    std::vector<std::string> names;
+    for (const tool::Tool* known : offered_) names.push_back(known->name);
+    return Invalid(
+        fmt::format("There is no tool named {}. The tools are: {}", name, Join(names, ", ")));
+  }
+  auto schema = schemas_.find(name);
+  if (schema == schemas_.end()) {
+    Result<JsonSchema> compiled = JsonSchema::Compile(tool->input_schema);
+    NORMA_CHECK(compiled.ok());
+    schema = schemas_.emplace(tool->name, std::move(compiled).value()).first;
+  }
+  if (Status fits = schema->second.Validate(input); !fits.ok()) {
+    return Invalid(fmt::format("Invalid arguments for {}: {}", name, fits.error().message));
+  }
+  const Result<json::Document> document = json::Document::Parse(input);
+  if (!document.ok()) {
+    return Invalid(fmt::format("Invalid arguments for {}: {}", name, document.error().message));
+  }
+  Result<tool::Prepared> prepared = tool->prepare(document.value().root(), env);
+  if (!prepared.ok()) {
+    return Invalid(fmt::format("Invalid arguments for {}: {}", name, prepared.error().message));
+  }
+  CallFacts facts;
+  facts.tool = tool->name;
+  facts.read_only = prepared.value().read_only;
+  facts.own = prepared.value().own;
+  facts.own_message = prepared.value().own_message;
+  facts.actions = prepared.value().actions;
+  Verdict verdict = policy_.Judge(facts);
+  if (!verdict.allowed) return Denied(std::move(verdict));
+  Judged judged;
+  judged.kind = Judged::Kind::kAllowed;
+  judged.verdict = std::move(verdict);
+  judged.prepared = std::move(prepared).value();
+  return judged;
+}
+
+Gate::Gate(RunScope& scope, Judge& judge) : scope_(scope), judge_(judge) {}
+
+void Gate::BeginReply(Scheduler* scheduler) {
+  scheduler_ = scheduler;
+  reply_ids_.clear();
+}
+
+void Gate::Disable(const std::vector<std::string>& tools, std::string why) {
+  disabled_.insert(tools.begin(), tools.end());
+  disabled_why_ = std::move(why);
+}
+
+std::string Gate::UniqueId(const ToolCall& call, bool* duplicate) {
+  *duplicate = !call.id.empty() && !reply_ids_.insert(call.id).second;
+  std::string id = call.id;
+  if (!IsLegalId(id) || ids_.contains(id)) {
+    // Ids pair results with calls for the provider; ours differ from the model's only here.
+    do {
+      id = fmt::format("call_{}", ++calls_);
+    } while (ids_.contains(id));
+    if (!call.id.empty()) {
+      scope_.Warn("call_id_replaced",
+                  fmt::format("the model gave a call of {} an id that {}; it is {} here", call.name,
+                              IsLegalId(call.id) ? "was used before" : "is not legal", id));
+    }
+  }
+  ids_.insert(id);
+  return id;
+}
+
+Judged Gate::Look(const ToolCall& call) {
+  if (duplicates_.contains(call.id)) {
+    return Invalid("This call has the id of another call in the same reply; it was not run.");
+  }
+  if (judge_.Find(call.name) != nullptr && IsDisabled(call.name)) {
+    Verdict refused;
+    refused.rule = "settlement.disabled_tools";
+    refused.message = fmt::format("{} is not available {}", call.name, disabled_why_);
+    return Denied(std::move(refused));
+  }
+  if (call.valid_input.empty() && judge_.Find(call.name) != nullptr) {
+    return Invalid(fmt::format(
+        "The arguments of {} are not one complete JSON object (cut off, malformed or with a "
+        "repeated key), so it was not run. Send the call again.",
+        call.name));
+  }
+  return judge_.Look(call.name, call.valid_input, scope_.env);
+}
+
+std::optional<LimitHit> Gate::BudgetAgainst(const ToolCall& call) const {
+  if (!scope_.budget.Fits(Limit::kCalls, 1)) return scope_.budget.HitOf(Limit::kCalls);
+  return scope_.budget.ToolCallFits(call.name);
+}
+
+std::string Gate::Take(const ToolCall& call) {
+  bool duplicate = false;
+  ToolCall ours = call;
+  ours.id = UniqueId(call, &duplicate);
+  if (duplicate) duplicates_.insert(ours.id);
+  const tool::Tool* tool = judge_.Find(call.name);
+  std::string id = ours.id;
+  scheduler_->Add(std::move(ours), tool != nullptr && tool->parallel);
+  return id;
+}
+
+CallStart Gate::OnStart(const ToolCall& call) {
+  Judged judged = LookAndRecord(call);
+  std::string refusal = RefusalOf(call, judged);
+  if (!refusal.empty()) return tool::Fail(std::move(refusal));
+  scope_.budget.ChargeToolCall(call.name);
+  return std::move(judged.prepared.run);
+}
+
+void Gate::OnSkipped(const ToolCall& call) {
+  [[maybe_unused]] const Judged judged = LookAndRecord(call);
+}
+
+Judged Gate::LookAndRecord(const ToolCall& call) {
+  Judged judged = Look(call);
+  RecordJudged(call, judged);
+  if (judged.kind == Judged::Kind::kDenied && first_denied_.empty()) {
+    first_denied_ = fmt::format("{}: {}", call.name, judged.verdict.message);
+  }
+  return judged;
+}
+
+// Why a call does not run, in this order; empty when it does. Counts it.
+std::string Gate::RefusalOf(const ToolCall& call, const Judged& judged) {
+  const std::optional<LimitHit> hit = BudgetAgainst(call);
+  scope_.budget.Charge(Limit::kCalls, 1);
+  if (judged.kind != Judged::Kind::kAllowed) return judged.message;
+  if (scope_.fatal.has_value()) return "The run is ending.";
+  if (scope_.spec.fail_on_denied && !first_denied_.empty()) {
+    return "Not run: the run ends because a call was denied.";
+  }
+  if (!scope_.limit_hit.has_value()) scope_.limit_hit = hit;
+  if (!scope_.limit_hit.has_value()) return "";
+  return fmt::format("Not run: budgets.{} ({}) is used up.", scope_.limit_hit->name,
+                     scope_.limit_hit->value);
+}
+
+void Gate::RecordJudged(const ToolCall& call, const Judged& judged) {
+  ledger::CallJudged record;
+  record.call = call.id;
+  record.tool = call.name;
+  record.input.text = call.valid_input.empty() ? call.input : call.valid_input;
+  record.verdict = NameOf(judged.kind);
+  record.stage = judged.verdict.stage;
+  record.rule = judged.verdict.rule;
+  record.line = judged.verdict.line;
+  record.reason = judged.kind == Judged::Kind::kInvalid ? judged.message : judged.verdict.message;
+  // A failure is kept in scope.fatal; Take starts nothing then.
+  [[maybe_unused]] const Status ignored = scope_.Record(record);
+}
+
+Result<std::string> Gate::OnBegin(const ToolCall& call, const tool::ActionReport& action) {
+  if (scope_.fatal.has_value()) return Error{Code::kCancelled, "the run is ending"};
+  if (!scope_.budget.Fits(Limit::kActions, 1)) {
+    const LimitHit hit = scope_.budget.HitOf(Limit::kActions);
+    if (!scope_.limit_hit.has_value()) scope_.limit_hit = hit;
+    return Error{Code::kBudget,
+                 fmt::format("Not run: budgets.{} ({}) is used up.", hit.name, hit.value)};
+  }
+  std::string id = fmt::format("a{}", actions_ + 1);
+  NORMA_TRY(scope_.Announce(ledger::ActionStarted{
+      .id = id, .call = call.id, .action = action.summary, .detail = DetailOf(action)}));
+  ++actions_;
+  scope_.budget.Charge(Limit::kActions, 1);
+  return id;
+}
+
+void Gate::OnEnd(const ToolCall& call, const std::string& action_id,
+                 const tool::ActionReport& outcome) {
+  ledger::ActionFinished record;
+  record.id = action_id;
+  record.call = call.id;
+  record.action = outcome.summary;
+  record.detail = DetailOf(outcome);
+  record.duration_ms = outcome.duration.count();
+  [[maybe_unused]] const Status ignored = scope_.Record(record);  // kept in scope.fatal
+}
+
+MonoTime Gate::DeadlineOf(const ToolCall& call) {
+  scope_.doing = call.name + " runs";
+  const MonoTime hard = scope_.budget.HardDeadline();
+  const std::optional<Millis> left = scope_.budget.ToolWallLeft(call.name);
+  if (!left.has_value()) return hard;
+  return std::min(hard, scope_.clock.Now() + std::max(*left, Millis{0}));
+}
+
+void Gate::OnFinished(const ToolCall& call, tool::ToolOutput& output, bool synthetic,
+                      Millis duration) {
+  scope_.budget.ChargeToolWall(call.name, duration);
+  const std::optional<Millis> left = scope_.budget.ToolWallLeft(call.name);
+  if (left.has_value() && left->count() <= 0 && !scope_.limit_hit.has_value()) {
+    scope_.limit_hit = scope_.budget.ToolWallHit(call.name);
+  }
+  ledger::CallFinished record;
+  record.call = call.id;
+  record.tool = call.name;
+  record.result.text = output.text;
+  record.is_error = output.is_error;
+  record.truncated = output.truncated;
+  record.synthetic = synthetic;
+  record.duration_ms = duration.count();
+  [[maybe_unused]] const Status ignored = scope_.Record(record);  // kept in scope.fatal
+}
+
+}  // namespace norma::agent

@@ -1,0 +1,352 @@
+#include "lib/agent/run.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include "lib/agent/environment.h"
+#include "lib/agent/gate.h"
+#include "lib/agent/loop.h"
+#include "lib/agent/requester.h"
+#include "lib/agent/scope.h"
+#include "lib/base/json.h"
+#include "lib/base/sha256.h"
+#include "lib/base/text.h"
+#include "lib/io/files.h"
+#include "lib/io/process.h"
+#include "lib/tool/read_log.h"
+
+namespace norma::agent {
+namespace {
+
+// Children that outlive the run get this long between TERM and KILL.
+constexpr Millis kStrayGrace{300};
+
+RunResult Finish(const RunInput& input, const Seams& seams, Ending ending, int signal) {
+  RunResult result;
+  result.run = input.run_id;
+  result.reason = ending.reason;
+  result.exit_code = ExitCodeOf(ending.reason, signal);
+  result.message = input.redactor->Clean(ending.message);
+  if (ending.limit.has_value()) {
+    result.limit_name = ending.limit->name;
+    result.limit_value = ending.limit->value;
+  }
+  result.duration = std::chrono::duration_cast<Millis>(seams.clock->Now() - input.started);
+  return result;
+}
+
+std::string BudgetsJson(const spec::RunSpec& spec) {
+  const BudgetLimits& limits = spec.budgets;
+  json::Writer out;
+  out.BeginObject();
+  const auto number = [&](std::string_view key, const std::optional<int64_t>& value) {
+    if (value.has_value()) out.Field(key, *value);
+  };
+  number("turns", limits.turns);
+  if (limits.wall.has_value()) {
+    out.Field("wall", FormatMillis(*limits.wall)).Field("grace", FormatMillis(limits.grace));
+  }
+  if (limits.cost.has_value()) out.Field("cost_usd", FormatUsd(*limits.cost));
+  if (limits.settlement_reserve > 0) {
+    out.Field("settlement_reserve_usd", FormatUsd(limits.settlement_reserve));
+  }
+  number("requests", limits.requests);
+  number("input_tokens", limits.input_tokens);
+  number("output_tokens", limits.output_tokens);
+  number("calls", limits.calls);
+  number("actions", limits.actions);
+  if (!limits.per_tool.empty()) {
+    out.Key("per_tool").BeginObject();
+    for (const auto& [tool, limit] : limits.per_tool) {
+      out.Key(tool).BeginObject();
+      number("calls", limit.calls);
+      if (limit.wall.has_value()) out.Field("wall", FormatMillis(*limit.wall));
+      out.EndObject();
+    }
+    out.EndObject();
+  }
+  out.EndObject();
+  return out.Take();
+}
+
+std::vector<const tool::Tool*> EnabledTools(const spec::RunSpec& spec) {
+  std::vector<const tool::Tool*> tools;
+  for (const std::string& name : spec.tools.enabled) {
+    const tool::Tool* tool = tool::FindBuiltin(name);
+    NORMA_CHECK(tool != nullptr);  // the loader knows which exist
+    tools.push_back(tool);
+  }
+  return tools;
+}
+
+// Everything one run owns, in the order it is built. On the heap: when a tool worker is stuck it is
+// left alone instead of being destroyed under the worker.
+class Run {
+ public:
+  Run(const RunInput& input, const Seams& seams, Cancel& cancel, Observer& observer)
+      : input_(input), seams_(seams), cancel_(cancel), observer_(observer) {}
+
+  RunResult Execute();
+
+ private:
+  Status SetUp();
+  Status OpenLedger();
+  RunScope MakeScope();
+  void RecordStart(RunScope& scope);
+  LoopOutcome RunLoop(RunScope& scope);
+  RunResult End(RunScope& scope, LoopOutcome outcome);
+
+  const RunInput& input_;
+  const Seams& seams_;
+  Cancel& cancel_;
+  Observer& observer_;
+  std::optional<PrivateFolder> folder_;
+  std::optional<Roots> roots_;
+  tool::TodoList todos_;
+  tool::ReadLog reads_;
+  std::unique_ptr<llm::Provider> provider_;
+  std::unique_ptr<ledger::Ledger> ledger_;
+  std::optional<Purse> purse_;
+  std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  std::vector<const tool::Tool*> tools_;
+};
+
+Status Run::SetUp() {
+  const spec::RunSpec& spec = *input_.spec;
+  NORMA_ASSIGN(folder_, PrivateFolder::Make(input_.temp_folder));
+  Result<Roots> roots = Roots::Open(spec.tools.roots, input_.cwd, {folder_->path()});
+  if (!roots.ok()) {
+    return Error{Code::kUsage, fmt::format("tools.roots: {}", roots.error().message)};
+  }
+  roots_.emplace(std::move(roots).value());
+  NORMA_ASSIGN(provider_, llm::NewProvider(input_.provider, *seams_.transport, *seams_.clock));
+  tools_ = EnabledTools(spec);
+  purse_.emplace(spec.budgets.cost, spec.budgets.settlement_reserve);
+  return {};
+}
+
+Status Run::OpenLedger() {
+  const spec::LedgerSpec& spec = input_.spec->ledger;
+  Result<std::unique_ptr<AppendFile>> file = seams_.open_ledger(input_.ledger_path);
+  if (!file.ok()) {
+    return Error{Code::kLedger, fmt::format("cannot open the ledger {}: {}", input_.ledger_path,
+                                            file.error().message)};
+  }
+  ledger::LedgerOptions options;
+  options.run = input_.run_id;
+  options.encode.content = spec.content == "digest" ? ledger::ContentMode::kDigest
+                           : spec.content == "full" ? ledger::ContentMode::kFull
+                                                    : ledger::ContentMode::kExcerpt;
+  options.encode.excerpt_bytes = static_cast<size_t>(spec.excerpt_bytes);
+  options.sync_actions = spec.sync == "action";
+  ledger_ = std::make_unique<ledger::Ledger>(std::move(file).value(), std::move(options),
+                                             *input_.redactor, *seams_.clock);
+  return {};
+}
+
+RunScope Run::MakeScope() {
+  const spec::RunSpec& spec = *input_.spec;
+  tool::ToolEnv env;
+  env.roots = &*roots_;
+  env.cwd = input_.cwd;
+  env.child_env = ChildEnvironment(spec, input_.environment);
+  env.output_bytes = static_cast<size_t>(spec.tools.output_bytes);
+  env.private_dir = folder_->path();
+  env.bash_timeout = spec.tools.bash_timeout;
+  env.run_marker = input_.run_id;
+  env.ripgrep = input_.ripgrep;
+  env.protected_files = {ledger_->FileIdentity()};
+  env.protected_paths = input_.protected_paths;
+  env.protected_paths.push_back(input_.ledger_path);
+  env.require_read = spec.tools.edit_require_read;
+  env.todos = &todos_;
+  env.reads = &reads_;
+  env.clock = seams_.clock;
+  return RunScope{
+      .spec = spec,
+      .clock = *seams_.clock,
+      .cancel = cancel_,
+      .observer = observer_,
+      .ledger = *ledger_,
+      .policy = Policy(spec.mode, spec.allow, spec.deny, spec.rules),
+      .budget = Budget(spec.budgets, input_.started),
+      .purse = *purse_,
+      .price = spec.prices.Find(spec.model.name),
+      .env = std::move(env),
+      .inbox = inbox_,
+      .doing = "starting",
+      .fatal = std::nullopt,
+      .limit_hit = std::nullopt,
+      .last_line = {},
+  };
+}
+
+void Run::RecordStart(RunScope& scope) {
+  const spec::RunSpec& spec = *input_.spec;
+  ledger::RunStarted record;
+  record.version = input_.version;
+  record.spec_path = spec.path;
+  record.spec_hash = spec.hash;
+  record.policy_hash = Sha256Hex(scope.policy.Canonical());
+  record.model = spec.model.name;
+  record.format = spec.model.format;
+  record.endpoint = provider_->Endpoint();
+  record.mode = NameOf(spec.mode);
+  for (const tool::Tool* tool : tools_) {
+    if (!scope.policy.DeniesOutright(tool->name)) record.tools.push_back(tool->name);
+  }
+  record.budgets_json = BudgetsJson(spec);
+  record.price_table = scope.price == nullptr ? "" : spec.prices.name;
+  record.price_hash = scope.price == nullptr ? "" : spec.prices.hash;
+  record.host = input_.host;
+  record.cwd = input_.cwd;
+  record.pid = getpid();
+  record.prompt_sha256 = Sha256Hex(input_.prompt);
+  record.prompt_bytes = static_cast<int64_t>(input_.prompt.size());
+  if (!scope.Record(record).ok()) return;
+  if (input_.prompt_was_repaired) {
+    scope.Warn("prompt_utf8", "the prompt held invalid UTF-8; it was replaced by U+FFFD");
+  }
+}
+
+LoopOutcome Run::RunLoop(RunScope& scope) {
+  inbox_->EveryTick(input_.tick, [&] { observer_.OnTick(scope.doing); });
+  if (input_.watch_output_fd >= 0) {
+    inbox_->WatchReader(input_.watch_output_fd, [this] { cancel_.Trip(Cancel::kOutput); });
+    inbox_->Serve();
+  }
+  Judge judge(scope.policy, tools_);
+  Gate gate(scope, judge);
+  Requester requester(scope, *provider_,
+                      input_.provider.format != "script" && input_.provider.cache != "off");
+  Loop loop(scope, gate, judge, requester);
+  try {
+    return loop.Run(input_.prompt);
+  } catch (const std::exception& error) {
+    LoopOutcome outcome;
+    outcome.ending = {
+        EndReason::kInternal, fmt::format("{}; please report this", error.what()), {}};
+    return outcome;
+  }
+}
+
+RunResult Run::End(RunScope& scope, LoopOutcome outcome) {
+  inbox_->Close();
+  const int killed = KillDescendants("", kStrayGrace, *seams_.clock);
+  RunResult result = Finish(input_, seams_, outcome.ending, cancel_.cause());
+  result.text = input_.redactor->Clean(outcome.text);
+  result.turns = outcome.turns;
+  result.has_stuck_worker = outcome.has_stuck_worker;
+  result.killed_processes = killed;
+  result.ledger_path = input_.ledger_path;
+  result.denied = ledger_->denied();
+  result.totals = ledger_->totals();
+  if (!observer_.Deliver(result) && result.reason != EndReason::kLedgerError) {
+    result.reason = EndReason::kAbortedOutput;
+    result.exit_code = ExitCodeOf(result.reason);
+    result.message = "the reader of stdout went away";
+  }
+  ledger::RunEnded record;
+  record.reason = RowOf(result.reason).name;
+  record.exit_code = result.exit_code;
+  record.limit_name = result.limit_name;
+  record.limit_value = result.limit_value;
+  record.message = result.message;
+  record.totals = result.totals;
+  record.denied = result.denied;
+  record.killed_processes = killed;
+  record.turns = result.turns;
+  record.duration_ms = result.duration.count();
+  Status written = scope.Record(record);
+  if (written.ok()) written = ledger_->Sync();
+  if (!written.ok() && result.reason != EndReason::kLedgerError) {
+    result.reason = EndReason::kLedgerError;
+    result.exit_code = ExitCodeOf(result.reason);
+    result.message = written.error().message;
+  }
+  result.ledger_head = ledger_->head();
+  return result;
+}
+
+RunResult Run::Execute() {
+  if (const Status ready = SetUp(); !ready.ok()) {
+    const EndReason reason =
+        ready.error().code == Code::kIo ? EndReason::kSetupFailed : EndReason::kUsage;
+    return Finish(input_, seams_, {reason, ready.error().message, {}}, 0);
+  }
+  if (const Status opened = OpenLedger(); !opened.ok()) {
+    return Finish(input_, seams_, {EndReason::kLedgerError, opened.error().message, {}}, 0);
+  }
+  RunScope scope = MakeScope();
+  ledger_->SetTap([&scope](std::string_view line) { scope.last_line = line; });
+  RecordStart(scope);
+  return End(scope, RunLoop(scope));
+}
+
+}  // namespace
+
+RunResult RunOne(const RunInput& input, const Seams& seams, Cancel& cancel, Observer& observer) {
+  auto run = std::make_unique<Run>(input, seams, cancel, observer);
+  try {
+    RunResult result = run->Execute();
+    if (result.has_stuck_worker) [[maybe_unused]]
+      Run* left_alone = run.release();
+    return result;
+  } catch (const std::exception& error) {
+    return Finish(input, seams,
+                  {EndReason::kInternal, fmt::format("{}; please report this", error.what()), {}},
+                  0);
+  }
+}
+
+std::string ResultJson(const RunResult& result, bool as_event) {
+  json::Writer out;
+  out.BeginObject();
+  if (as_event) out.Field("kind", "result");
+  out.Field("run", result.run)
+      .Field("reason", std::string(RowOf(result.reason).name))
+      .Field("exit_code", result.exit_code);
+  if (result.limit_name.empty()) {
+    out.Key("limit").Null();
+  } else {
+    out.Key("limit").BeginObject().Field("name", result.limit_name);
+    out.Field("value", result.limit_value).EndObject();
+  }
+  out.Field("message", result.message).Field("text", result.text);
+  out.Key("output").Null();
+  const ledger::Totals& totals = result.totals;
+  out.Key("usage").BeginObject();
+  out.Field("input", totals.input).Field("output", totals.output);
+  out.Field("cache_read", totals.cache_read).Field("cache_write", totals.cache_write).EndObject();
+  out.Key("cost_usd");
+  if (totals.cost.has_value()) {
+    out.Raw(FormatUsd(*totals.cost));
+  } else {
+    out.Null();
+  }
+  out.Field("unpriced", totals.unpriced)
+      .Field("turns", result.turns)
+      .Field("requests", totals.requests)
+      .Field("calls", totals.calls)
+      .Field("actions", totals.actions);
+  out.Key("denied").BeginArray();
+  for (const ledger::Denied& denied : result.denied) {
+    out.BeginObject().Field("tool", denied.tool).Field("call", denied.call);
+    out.Field("rule", denied.rule).EndObject();
+  }
+  out.EndArray();
+  out.Field("killed_processes", result.killed_processes)
+      .Field("duration_ms", static_cast<int64_t>(result.duration.count()));
+  out.Key("ledger");
+  if (result.ledger_path.empty()) {
+    out.Null();
+  } else {
+    out.String(result.ledger_path);
+  }
+  out.Field("ledger_head", result.ledger_head).EndObject();
+  return out.Take();
+}
+
+}  // namespace norma::agent

@@ -1,0 +1,334 @@
+// The loop as the ledger tells it: each end reason and continue reason with its records.
+#include "lib/agent/run.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/testing/hand_clock.h"
+#include "lib/testing/run_harness.h"
+
+using namespace norma;
+using namespace norma::agent;
+using norma::testing::ModelCall;
+using norma::testing::ModelReply;
+using norma::testing::ModelTransport;
+using norma::testing::RunHarness;
+
+namespace {
+
+using Story = std::vector<std::string>;
+
+ModelReply Says(std::string text) {
+  ModelReply reply;
+  reply.text = std::move(text);
+  return reply;
+}
+
+ModelReply Calls(std::vector<ModelCall> calls) {
+  ModelReply reply;
+  reply.calls = std::move(calls);
+  return reply;
+}
+
+// Numbered by reply, as a real provider does.
+std::function<ModelReply(const std::string&, int)> AlwaysCalls(std::string name,
+                                                               std::string input) {
+  return [=](const std::string&, int number) {
+    return Calls({{"toolu_" + std::to_string(number), name, input}});
+  };
+}
+
+void CheckSound(const RunHarness& house) {
+  const ledger::Verification found = house.Verified();
+  CHECK(found.intact);
+  CHECK(found.complete);
+  for (const ledger::Fault& fault : found.faults) MESSAGE(fault.line << ": " << fault.what);
+  CHECK(house.protocol_fault.empty());
+}
+
+}  // namespace
+
+TEST_CASE("run: a text answer completes, and the ledger tells it in four lines") {
+  RunHarness house;
+  const RunResult result = house.Run({Says("hello")});
+  CHECK(result.reason == EndReason::kCompleted);
+  CHECK(result.exit_code == 0);
+  CHECK(result.text == "hello");
+  CHECK(house.Story() ==
+        Story{"run.started", "request.sent", "reply.received", "run.ended:completed"});
+  CheckSound(house);
+}
+
+TEST_CASE("run: a tool turn is judged, announced, finished and answered") {
+  RunHarness house;
+  const RunResult result =
+      house.Run({Calls({{"t1", "Write", R"({"file_path":"a.txt","content":"x"})"}}), Says("done")});
+  CHECK(result.text == "done");
+  CHECK(house.folder.Read("a.txt") == "x");
+  CHECK(house.Story() == Story{"run.started", "request.sent", "call.judged:allow", "reply.received",
+                               "action.started", "action.finished", "call.finished",
+                               "loop.continued:next_turn", "request.sent", "reply.received",
+                               "run.ended:completed"});
+  CheckSound(house);
+}
+
+TEST_CASE("run: a denied call is answered, recorded and not run") {
+  RunHarness house;
+  house.spec.mode = Mode::kDontAsk;
+  const RunResult result =
+      house.Run({Calls({{"t1", "Write", R"({"file_path":"a.txt","content":"x"})"}}), Says("no")});
+  CHECK(result.reason == EndReason::kCompleted);
+  CHECK_FALSE(house.folder.Has("a.txt"));
+  CHECK(result.denied == std::vector<ledger::Denied>{{"Write", "t1", ""}});
+  CheckSound(house);
+}
+
+TEST_CASE("run: with on_denied fail the first denied call ends the run") {
+  RunHarness house;
+  house.spec.mode = Mode::kDontAsk;
+  house.spec.fail_on_denied = true;
+  house.spec.allow = {ParseRule("Bash").value()};
+  const RunResult result =
+      house.Run({Calls({{"t1", "Write", R"({"file_path":"a.txt","content":"x"})"},
+                        {"t2", "Bash", R"({"command":"touch b.txt"})"}}),
+                 Says("never")});
+  CHECK(result.reason == EndReason::kDenied);
+  CHECK(result.exit_code == 7);
+  CHECK(house.requests.size() == 1);
+  CHECK_FALSE(house.folder.Has("b.txt"));
+  CheckSound(house);
+}
+
+TEST_CASE("run: turns end the run with its name and value") {
+  RunHarness house;
+  house.spec.budgets.turns = 2;
+  const RunResult result = house.Run(AlwaysCalls("LS", "{}"));
+  CHECK(result.reason == EndReason::kMaxTurns);
+  CHECK(result.limit_name == "turns");
+  CHECK(result.limit_value == "2");
+  CHECK(result.turns == 2);
+  CHECK(house.requests.size() == 2);
+  CheckSound(house);
+}
+
+TEST_CASE("run: settlement asks for a wrap-up under the original reason") {
+  RunHarness house;
+  house.spec.budgets.turns = 1;
+  house.spec.settlement = spec::Settlement{"WRAP UP", 2, {"Bash"}};
+  const RunResult result =
+      house.Run({Calls({{"t1", "LS", "{}"}}), Calls({{"t2", "Bash", R"({"command":"touch x"})"}}),
+                 Says("ok")});
+  CHECK(result.reason == EndReason::kMaxTurns);
+  CHECK(result.text == "ok");
+  CHECK_FALSE(house.folder.Has("x"));
+  CHECK(house.requests[1].find("WRAP UP") != std::string::npos);
+  CHECK(house.requests[1].find("\"name\":\"Bash\"") == std::string::npos);
+  CheckSound(house);
+}
+
+TEST_CASE("run: settlement ends after its turns with empty text") {
+  RunHarness house;
+  house.spec.budgets.turns = 1;
+  house.spec.settlement = spec::Settlement{"WRAP UP", 2, {}};
+  const RunResult result = house.Run(AlwaysCalls("LS", "{}"));
+  CHECK(result.reason == EndReason::kMaxTurns);
+  CHECK(result.text.empty());
+  CHECK(house.requests.size() == 3);
+  CheckSound(house);
+}
+
+TEST_CASE("run: a cut answer is resumed three times, parts joined") {
+  RunHarness house;
+  ModelReply cut = Says("part ");
+  cut.stop = "max_tokens";
+  const RunResult result = house.Run({cut, cut, Says("end")});
+  CHECK(result.reason == EndReason::kCompleted);
+  CHECK(result.text == "part part end");
+  CheckSound(house);
+
+  RunHarness always;
+  const RunResult gave_up = always.Run({cut});
+  CHECK(gave_up.reason == EndReason::kCompleted);
+  CHECK(always.requests.size() == 4);
+  CHECK(gave_up.turns == 1);
+}
+
+TEST_CASE("run: escalation alternates with recovery: eight replies, then it does as it is") {
+  RunHarness house;
+  house.spec.model.escalate = true;
+  ModelReply cut = Says("part ");
+  cut.stop = "max_tokens";
+  const RunResult result = house.Run({cut});
+  CHECK(result.reason == EndReason::kCompleted);
+  std::vector<std::string> caps;
+  for (const std::string& body : house.requests) {
+    const auto document = json::Document::Parse(body);
+    caps.push_back(std::to_string(document.value().root()["max_tokens"].Int()));
+  }
+  CHECK(caps == Story{"1024", "64000", "1024", "64000", "1024", "64000", "1024", "64000"});
+  CheckSound(house);
+}
+
+TEST_CASE("run: an empty answer is asked for once more, then it is empty_answer") {
+  RunHarness house;
+  CHECK(house.Run({ModelReply{}}).reason == EndReason::kEmptyAnswer);
+  CHECK(house.requests.size() == 2);
+  CheckSound(house);
+  RunHarness thinker;
+  ModelReply thinking;
+  thinking.thinking = "hm";
+  CHECK(thinker.Run({thinking, Says("now")}).text == "now");
+  CheckSound(thinker);
+}
+
+TEST_CASE("run: a refusal is its own reason") {
+  RunHarness house;
+  ModelReply refusal = Says("I can not");
+  refusal.stop = "refusal";
+  CHECK(house.Run({refusal}).reason == EndReason::kRefused);
+  CheckSound(house);
+}
+
+TEST_CASE("run: arguments that are not one JSON object are invalid and never run") {
+  for (const char* raw : {"{\"command\":\"touch x\"", "[]", "null", "\"touch x\"", "{}",
+                          "{\"command\":\"touch x\",\"command\":\"ls\"}", "{\"command\":5}"}) {
+    RunHarness house;
+    const RunResult result = house.Run({Calls({{"t1", "Bash", raw}}), Says("ok")});
+    CHECK(result.reason == EndReason::kCompleted);
+    CHECK_FALSE(house.folder.Has("x"));
+    CHECK(house.Story()[2] == "call.judged:invalid");
+    CheckSound(house);
+  }
+}
+
+TEST_CASE("run: ids that repeat, are empty or are illegal are replaced, results stay paired") {
+  RunHarness house;
+  const RunResult result =
+      house.Run({Calls({{"same", "Bash", R"({"command":"touch a"})"},
+                        {"same", "Bash", R"({"command":"touch b"})"},
+                        {"", "Bash", R"({"command":"touch c"})"},
+                        {"no good!", "Bash", R"({"command":"touch d"})"}}),
+                 Calls({{"same", "Bash", R"({"command":"touch e"})"}}), Says("ok")});
+  CHECK(result.reason == EndReason::kCompleted);
+  CHECK(house.folder.Has("a"));
+  CHECK_FALSE(house.folder.Has("b"));
+  CHECK(house.folder.Has("c"));
+  CHECK(house.folder.Has("d"));
+  CHECK(house.folder.Has("e"));
+  CheckSound(house);
+}
+
+TEST_CASE("run: a stream that breaks after a call started ends it, pairs it and bills it") {
+  RunHarness house;
+  house.Price();
+  ModelReply broken = Calls(
+      {{"t1", "Bash", R"({"command":"sleep 300"})"}, {"t2", "Bash", R"({"command":"touch two"})"}});
+  const auto frames = norma::testing::AnthropicFrames(broken, 0);
+  broken.cut_after_frames = static_cast<int>(frames.size()) - 4;
+  broken.input = 5000;
+  const RunResult result = house.Run({broken});
+  CHECK(result.reason == EndReason::kModelError);
+  CHECK(house.requests.size() == 1);
+  CHECK_FALSE(house.folder.Has("two"));
+  REQUIRE(result.totals.cost.has_value());
+  CHECK(*result.totals.cost >= 5000 * 3000);
+  CheckSound(house);
+}
+
+TEST_CASE("run: a call budget refuses the call that does not fit and ends the run") {
+  RunHarness house;
+  house.spec.budgets.calls = 3;
+  const RunResult result = house.Run([](const std::string&, int number) {
+    const std::string id = std::to_string(number);
+    return Calls({{"a" + id, "Bash", R"({"command":"echo x >> log"})"},
+                  {"b" + id, "Bash", R"({"command":"echo x >> log"})"}});
+  });
+  CHECK(result.reason == EndReason::kBudgetExceeded);
+  CHECK(result.limit_name == "calls");
+  CHECK(house.folder.Read("log") == "x\nx\nx\n");
+  CheckSound(house);
+}
+
+TEST_CASE("run: a full disk stops before the next effect and leaves an intact prefix") {
+  for (uint64_t bytes = 0; bytes < 6000; bytes += 97) {
+    RunHarness house;
+    house.disk->bytes_max = bytes;
+    int effects = 0;
+    const RunResult result = house.Run([&](const std::string&, int number) {
+      if (number == 2) return Says("done");
+      return Calls({{"t" + std::to_string(number), "Bash",
+                     fmt::format(R"({{"command":"touch f{}"}})", number)}});
+    });
+    for (int i = 0; i < 2; ++i) effects += house.folder.Has("f" + std::to_string(i)) ? 1 : 0;
+    int announced = 0;
+    for (const std::string& word : house.Story()) announced += word == "action.started" ? 1 : 0;
+    CHECK(effects <= announced);
+    CHECK(house.Verified().intact);
+    if (result.reason != EndReason::kCompleted) CHECK(result.reason == EndReason::kLedgerError);
+  }
+}
+
+TEST_CASE("run: a ledger that cannot be opened is exit 9 without a request") {
+  RunHarness house;
+  house.ledger_refused = true;
+  const RunResult result = house.Run({Says("hello")});
+  CHECK(result.reason == EndReason::kLedgerError);
+  CHECK(result.exit_code == 9);
+  CHECK(house.requests.empty());
+}
+
+TEST_CASE("run: a signal in a tool is aborted_tools, while streaming aborted_streaming") {
+  RunHarness house;
+  house.observer.on_record = [&](const ledger::Record& record) {
+    if (std::holds_alternative<ledger::ActionStarted>(record)) house.cancel.Trip(15);
+  };
+  const RunResult tools =
+      house.Run({Calls({{"t1", "Bash", R"({"command":"sleep 300"})"}}), Says("never")});
+  CHECK(tools.reason == EndReason::kAbortedTools);
+  CHECK(tools.exit_code == 143);
+  CHECK(house.requests.size() == 1);
+  CheckSound(house);
+
+  RunHarness stream;
+  stream.observer.on_record = [&](const ledger::Record& record) {
+    if (std::holds_alternative<ledger::RequestSent>(record)) stream.cancel.Trip(2);
+  };
+  const RunResult streaming = stream.Run({Says("never")});
+  CHECK(streaming.reason == EndReason::kAbortedStreaming);
+  CHECK(streaming.exit_code == 130);
+  CheckSound(stream);
+}
+
+TEST_CASE("run: a reader that went away is aborted_output, 141") {
+  RunHarness house;
+  house.observer.reader_there = false;
+  const RunResult result = house.Run({Says("hello")});
+  CHECK(result.reason == EndReason::kAbortedOutput);
+  CHECK(result.exit_code == 141);
+  CheckSound(house);
+}
+
+TEST_CASE("run: an overflow is prompt_too_long, from the server or from the window") {
+  RunHarness house;
+  ModelReply too_long;
+  too_long.status = 413;
+  CHECK(house.Run({too_long}).reason == EndReason::kPromptTooLong);
+  CheckSound(house);
+  RunHarness window;
+  window.spec.context_window = 10;
+  CHECK(window.Run({Says("x")}).exit_code == 5);
+  CHECK(window.requests.empty());
+  CheckSound(window);
+}
+
+TEST_CASE("run: every message is sent as it was sent before: request n+1 extends request n") {
+  RunHarness house;
+  house.provider.cache = "off";
+  house.spec.budgets.turns = 4;
+  house.Run(AlwaysCalls("LS", "{}"));
+  REQUIRE(house.requests.size() == 4);
+  for (size_t i = 1; i < house.requests.size(); ++i) {
+    const std::string& before = house.requests[i - 1];
+    const size_t end = before.rfind("]", before.rfind("\"max_tokens\""));
+    CHECK(house.requests[i].substr(0, end) == before.substr(0, end));
+  }
+}
