@@ -1,0 +1,36 @@
+// The process as the operating system gave it to us: descriptors, signals, environment. Read once,
+// at the start; nobody below cmd/ looks at any of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/agent/run.h"
+#include "lib/base/cancel.h"
+#include "lib/base/clock.h"
+
+namespace norma::cmd {
+
+class ProcessState {
+ public:
+  // Opens missing standard descriptors, ignores SIGPIPE and SIGXFSZ, routes INT, TERM and HUP to
+  // `cancel` (unless they were ignored on entry, as nohup does), becomes a subreaper.
+  ProcessState();
+
+  const MonoTime started;
+  Cancel cancel;
+  agent::Environment environment;
+  std::string cwd;
+  std::string host;
+  bool stdin_was_closed = false;
+  bool stdout_was_closed = false;
+
+  // Overwrites the values of these variables in our own environment block and makes the process
+  // non-dumpable, so that /proc/PID/environ shows nothing (PRODUCT: "Secrets").
+  void EraseFromEnvironment(const std::vector<std::string>& names);
+
+  // A run id: UTC time and 48 random bits.
+  std::string NewRunId() const;
+};
+
+}  // namespace norma::cmd
