@@ -81,10 +81,11 @@ std::string HostName() {
 
 }  // namespace
 
-ProcessState::ProcessState() : started(SystemClock().Now()) {
-  stdin_was_closed = OpenIfClosed(STDIN_FILENO, O_RDONLY);
-  stdout_was_closed = OpenIfClosed(STDOUT_FILENO, O_WRONLY);
-  OpenIfClosed(STDERR_FILENO, O_WRONLY);
+ProcessState::ProcessState()
+    : stdin_was_closed(OpenIfClosed(STDIN_FILENO, O_RDONLY)),
+      stdout_was_closed(OpenIfClosed(STDOUT_FILENO, O_WRONLY)),
+      stderr_was_closed(OpenIfClosed(STDERR_FILENO, O_WRONLY)),
+      started(SystemClock().Now()) {
   // A child that inherits a caller's pipe could write into it, or keep it open after the run.
   close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   g_cancel = &cancel;

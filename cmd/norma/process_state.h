@@ -17,13 +17,17 @@ class ProcessState {
   // `cancel` (unless they were ignored on entry, as nohup does), becomes a subreaper.
   ProcessState();
 
+  // First, and so before `cancel` opens a descriptor: a standard one that is closed would be taken
+  // by whatever is opened next.
+  const bool stdin_was_closed;
+  const bool stdout_was_closed;
+  const bool stderr_was_closed;
+
   const MonoTime started;
   Cancel cancel;
   agent::Environment environment;
   std::string cwd;
   std::string host;
-  bool stdin_was_closed = false;
-  bool stdout_was_closed = false;
 
   // Overwrites the values of these variables in our own environment block and makes the process
   // non-dumpable, so that /proc/PID/environ shows nothing (PRODUCT: "Secrets").
