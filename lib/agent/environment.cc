@@ -87,12 +87,13 @@ std::vector<std::string> ChildEnvironment(const spec::RunSpec& spec,
   const std::vector<std::string> secrets = SecretNames(spec, environment);
   const std::vector<std::string>& keep = spec.tools.bash_env_keep;
   std::vector<std::string> child;
-  for (const auto& [name, value] : environment) {
+  for (const auto& variable : environment) {
+    const std::string& name = variable.first;
     const bool is_kept = keep.empty() ? !std::binary_search(secrets.begin(), secrets.end(), name)
                                       : std::find(keep.begin(), keep.end(), name) != keep.end();
     const bool is_replaced = std::any_of(spec.tools.bash_env.begin(), spec.tools.bash_env.end(),
                                          [&](const auto& entry) { return entry.first == name; });
-    if (is_kept && !is_replaced) child.push_back(name + "=" + value);
+    if (is_kept && !is_replaced) child.push_back(name + "=" + variable.second);
   }
   for (const auto& [name, value] : spec.tools.bash_env) child.push_back(name + "=" + value);
   return child;
