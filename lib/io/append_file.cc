@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/cancel.h"
 #include "lib/base/clock.h"
 #include "lib/io/errno_text.h"
 #include "lib/io/files.h"
@@ -93,7 +92,6 @@ class LockedFile {
   // flock has no time limit of its own, and a signal to end a blocking one would need a handler.
   Status Lock() {
     Clock& clock = SystemClock();
-    const Cancel never;
     const MonoTime give_up = clock.Now() + kLockWaitMax;
     microseconds pause = kLockPauseFirst;
     while (true) {
@@ -145,6 +143,7 @@ class DiskAppendFile : public AppendFile {
 
  private:
   Status AppendLocked(const std::function<Result<std::string>(const FileTail&)>& make_line);
+  Status CheckOwn(const struct stat& info) const;
   Status Write(std::string line, uint64_t file_size);
 
   const std::string path_;
@@ -154,7 +153,9 @@ class DiskAppendFile : public AppendFile {
   std::string folder_to_sync_;
   FileTail tail_;
   bool tail_known_ = false;
-  bool broken_ = false;  // a torn line of ours could not be cut off
+  std::string own_line_;  // the last line written here, with its newline
+  uint64_t own_end_ = 0;  // where it ends
+  bool broken_ = false;   // a torn line of ours could not be cut off
 };
 
 Status DiskAppendFile::AppendLocked(
@@ -167,9 +168,7 @@ Status DiskAppendFile::AppendLocked(
   }
   struct stat info {};
   if (fstat(fd_.get(), &info) != 0) return Refused(path_, ErrnoText(errno));
-  if (info.st_nlink == 0) {
-    return Refused(path_, "was deleted while it was in use; what is written would be lost");
-  }
+  NORMA_TRY(CheckOwn(info));
   const auto file_size = static_cast<uint64_t>(info.st_size);
   if (!tail_known_ || tail_.size != file_size) {
     tail_known_ = false;
@@ -189,6 +188,30 @@ Status DiskAppendFile::AppendLocked(
   return Write(std::move(line).value(), tail_.size);
 }
 
+// Others may append, nobody may do anything else. What a child process cut off, rewrote or moved
+// away would otherwise be continued as if nothing had happened. When each line holds the hash of
+// the one before it, our last line stands for all before it: they cannot be rewritten without it.
+Status DiskAppendFile::CheckOwn(const struct stat& info) const {
+  if (info.st_nlink == 0) {
+    return Refused(path_, "was deleted while it was in use; what is written would be lost");
+  }
+  struct stat named {};
+  if (stat(path_.c_str(), &named) != 0 || named.st_dev != info.st_dev ||
+      named.st_ino != info.st_ino) {
+    return Refused(path_, "was moved away or replaced while it was in use");
+  }
+  if (static_cast<uint64_t>(info.st_size) < own_end_) {
+    return Refused(path_, "was cut short while it was in use: lines of this run are gone");
+  }
+  std::string line(own_line_.size(), '\0');
+  if (const Status read = ReadAt(fd_.get(), own_end_ - line.size(), line.size(), line.data());
+      !read.ok()) {
+    return Refused(path_, read.error().message);
+  }
+  if (line == own_line_) return {};
+  return Refused(path_, "was rewritten while it was in use: the last line of this run is changed");
+}
+
 Status DiskAppendFile::Write(std::string line, uint64_t file_size) {
   line += '\n';
   ssize_t written = -1;
@@ -197,6 +220,8 @@ Status DiskAppendFile::Write(std::string line, uint64_t file_size) {
   } while (written < 0 && errno == EINTR);
   if (written == static_cast<ssize_t>(line.size())) {
     tail_.size = file_size + line.size();
+    own_line_ = line;
+    own_end_ = tail_.size;
     line.pop_back();
     tail_.last_line = std::move(line);
     tail_known_ = true;
@@ -241,6 +266,10 @@ Result<std::unique_ptr<AppendFile>> OpenAppendFile(const std::string& path) {
   }
   struct stat info {};
   const bool existed = stat(path.c_str(), &info) == 0;
+  // A link that waits for somebody to make a file at a place of its own choice.
+  if (!existed && lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+    return Refused(path, "is a symlink to a file that does not exist; make it, or remove the link");
+  }
   // Before it is opened: opening a device can do things.
   if (existed && !S_ISREG(info.st_mode)) return Refused(path, "is no regular file");
   if (!existed) NORMA_TRY(MakeParents(path));

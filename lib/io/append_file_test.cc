@@ -9,12 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "lib/base/text.h"
+#include "lib/io/files.h"
 #include "lib/testing/temp_dir.h"
 
 using namespace norma;
@@ -167,6 +169,55 @@ TEST_CASE("append_file: a line of another writer is seen, one of our own is reme
   CHECK(TailOf(*one).last_line == "from two");
   CHECK(Add(*one, "again").ok());
   CHECK(folder.Read("f") == "from one\nfrom two\nagain\n");
+}
+
+TEST_CASE("append_file: whatever happens to our lines but lines behind them is noticed") {
+  struct Case {
+    std::string what;
+    std::function<void(const std::string&)> act;
+    std::string why;  // "" when it is allowed
+  };
+  const auto put = [](const std::string& path, const std::string& bytes, int flags) {
+    const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | flags, 0600));
+    return write(fd.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  };
+  const std::vector<Case> cases = {
+      {"appended", [&](const std::string& p) { CHECK(put(p, "x\n", O_APPEND)); }, ""},
+      {"torn", [&](const std::string& p) { CHECK(put(p, "to", O_APPEND)); }, ""},
+      {"cut", [&](const std::string& p) { CHECK(truncate(p.c_str(), 4) == 0); }, "cut short"},
+      {"emptied", [&](const std::string& p) { CHECK(truncate(p.c_str(), 0) == 0); }, "cut short"},
+      {"rewritten", [&](const std::string& p) { CHECK(put(p, "one\nTWO\nthree\n", O_TRUNC)); },
+       "was rewritten"},
+      {"moved", [&](const std::string& p) { CHECK(rename(p.c_str(), (p + ".old").c_str()) == 0); },
+       "was moved away or replaced"},
+      {"replaced",
+       [&](const std::string& p) {
+         CHECK(rename(p.c_str(), (p + ".old").c_str()) == 0);
+         CHECK(put(p, "one\ntwo\n", 0));
+       },
+       "was moved away or replaced"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const TempDir folder;
+    const auto file = Open(folder / "f");
+    REQUIRE(Add(*file, "one").ok());
+    REQUIRE(Add(*file, "two").ok());
+    c.act(folder / "f");
+    const Status status = Add(*file, "next");
+    CHECK(status.ok() == c.why.empty());
+    if (!status.ok()) CHECK(status.error().message.find(c.why) != std::string::npos);
+  }
+}
+
+TEST_CASE("append_file: a symlink that leads nowhere makes no file at its end") {
+  const TempDir folder;
+  symlink("elsewhere", (folder / "link").c_str());
+  const auto file = OpenAppendFile(folder / "link");
+  REQUIRE_FALSE(file.ok());
+  CHECK(file.error().message.find("is a symlink to a file that does not exist") !=
+        std::string::npos);
+  CHECK(access((folder / "elsewhere").c_str(), F_OK) != 0);
 }
 
 TEST_CASE("append_file: a deleted file is noticed") {

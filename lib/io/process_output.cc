@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/io/roots_open.h"
+
 namespace norma {
 namespace {
 
@@ -18,6 +20,19 @@ bool WriteAll(int fd, std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(count));
   }
   return true;
+}
+
+// No folder of the path is followed through a symlink either: an earlier command may have put one
+// in the place of the folder, and what is written would go wherever it leads.
+UniqueFd CreateSpill(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos || !path.starts_with('/')) return UniqueFd();
+  const UniqueFd top(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const below::Opened folder = below::Open(top.get(), slash == 0 ? "." : path.substr(1, slash - 1),
+                                           O_PATH | O_DIRECTORY, false);
+  if (!folder.fd.valid()) return UniqueFd();
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  return UniqueFd(openat(folder.fd.get(), path.c_str() + slash + 1, kFlags, 0600));
 }
 
 }  // namespace
@@ -40,8 +55,7 @@ void OutputBuffer::Spill(std::string_view bytes) {
   if (spill_path_.empty()) return;
   bool good = true;
   if (!spill_.valid()) {
-    constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    spill_.reset(open(spill_path_.c_str(), kFlags, 0600));
+    spill_ = CreateSpill(spill_path_);
     if (!spill_.valid()) {
       spill_path_.clear();
       return;

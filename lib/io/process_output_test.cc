@@ -1,6 +1,8 @@
 #include "lib/io/process_output.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -35,4 +37,15 @@ TEST_CASE("process: output buffers keep head and tail for every way to cut the i
       }
     }
   }
+}
+
+TEST_CASE("process_output: the file is not made where a symlink in its path leads") {
+  const TempDir folder;
+  REQUIRE(mkdir((folder / "victim").c_str(), 0700) == 0);
+  REQUIRE(symlink("victim", (folder / "private").c_str()) == 0);
+  OutputBuffer output(2, 2, folder / "private/out.txt");
+  output.Add("more than fits");
+  CHECK_FALSE(output.spilled());
+  CHECK(output.omitted() == 10);
+  CHECK(access((folder / "victim/out.txt").c_str(), F_OK) != 0);
 }

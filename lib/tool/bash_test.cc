@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -19,6 +20,11 @@ using testing::TempDir;
 
 namespace {
 
+// Of this process alone: a second test run at the same time must not end what this one started.
+std::string Marker() {
+  return "bash-test-" + std::to_string(getpid());
+}
+
 struct Fixture {
   TempDir folder;
   TempDir spills;
@@ -28,7 +34,7 @@ struct Fixture {
     env.cwd = folder.path();
     env.private_dir = spills.path();
     env.child_env = {"PATH=/usr/local/bin:/usr/bin:/bin", "PAGER=less", "A=b"};
-    env.run_marker = "bash-test";
+    env.run_marker = Marker();
     env.clock = &SystemClock();
   }
   ~Fixture() { KillDescendants(env.run_marker, Millis(100), SystemClock()); }
@@ -68,7 +74,7 @@ TEST_CASE("bash: results say what was written and how it ended") {
       {"", "the command is blank: nothing was run", true},
       {"cat; echo end", "end\n", false},
       {"echo $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $A $NORMA_CALL",
-       "cat cat 0 b bash-test:call-1\n", false},
+       "cat cat 0 b " + Marker() + ":call-1\n", false},
       {"env | grep -c ^PAGER=", "1\n", false},
       {"if", "bash: -c: line 2: syntax error: unexpected end of file\n\n[exit code 2]", true},
   };
