@@ -53,8 +53,9 @@ Result<std::string> KeyFor(const spec::RunSpec& spec, const Environment& environ
 }  // namespace
 
 bool IsSecretName(std::string_view name) {
+  if (name == "PGPASSWORD" || name == "MYSQL_PWD") return true;
   return std::any_of(kSecretEndings.begin(), kSecretEndings.end(), [&](std::string_view ending) {
-    return name.size() > ending.size() && name.ends_with(ending);
+    return name.ends_with(ending) || name == ending.substr(1);
   });
 }
 
@@ -82,6 +83,16 @@ std::vector<std::string> SecretNames(const spec::RunSpec& spec, const Environmen
   return names;
 }
 
+// Not even tools.bash.env_keep gives these to a child.
+static bool IsProviderKey(const spec::RunSpec& spec, std::string_view name) {
+  if (name == KeyVariable(spec)) return true;
+  for (const char* format : {"anthropic", "openai-chat", "openai-responses"}) {
+    const llm::WireRow* wire = llm::FindWire(format);
+    if (wire != nullptr && wire->key_variable == name) return true;
+  }
+  return false;
+}
+
 std::vector<std::string> ChildEnvironment(const spec::RunSpec& spec,
                                           const Environment& environment) {
   const std::vector<std::string> secrets = SecretNames(spec, environment);
@@ -90,7 +101,8 @@ std::vector<std::string> ChildEnvironment(const spec::RunSpec& spec,
   for (const auto& variable : environment) {
     const std::string& name = variable.first;
     const bool is_kept = keep.empty() ? !std::binary_search(secrets.begin(), secrets.end(), name)
-                                      : std::find(keep.begin(), keep.end(), name) != keep.end();
+                                      : std::find(keep.begin(), keep.end(), name) != keep.end() &&
+                                            !IsProviderKey(spec, name);
     const bool is_replaced = std::any_of(spec.tools.bash_env.begin(), spec.tools.bash_env.end(),
                                          [&](const auto& entry) { return entry.first == name; });
     if (is_kept && !is_replaced) child.push_back(name + "=" + variable.second);

@@ -19,12 +19,13 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("environment: names that hold credentials") {
-  for (const char* name : {"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD",
-                           "AWS_SECRET_ACCESS_KEY", "X_AUTH_TOKEN", "SSH_PRIVATE_KEY"}) {
+  for (const char* name :
+       {"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "X_AUTH_TOKEN",
+        "SSH_PRIVATE_KEY", "API_KEY", "TOKEN", "PGPASSWORD"}) {
     CHECK_MESSAGE(IsSecretName(name), name);
   }
   for (const char* name :
-       {"PATH", "HOME", "TOKENIZERS_PARALLELISM", "_TOKEN", "API_KEYS", "LANG"}) {
+       {"PATH", "HOME", "TOKENIZERS_PARALLELISM", "MYTOKEN", "API_KEYS", "LANG"}) {
     CHECK_MESSAGE(!IsSecretName(name), name);
   }
 }
@@ -41,8 +42,9 @@ TEST_CASE("environment: children get everything but secrets, and tools.bash.env 
 
 TEST_CASE("environment: env_keep names all that children get") {
   spec::RunSpec spec = AnthropicSpec();
-  spec.tools.bash_env_keep = {"PATH", "GITHUB_TOKEN"};
-  const Environment environment = {{"PATH", "/bin"}, {"GITHUB_TOKEN", "t"}, {"HOME", "/h"}};
+  spec.tools.bash_env_keep = {"PATH", "GITHUB_TOKEN", "ANTHROPIC_API_KEY"};
+  const Environment environment = {
+      {"PATH", "/bin"}, {"GITHUB_TOKEN", "t"}, {"HOME", "/h"}, {"ANTHROPIC_API_KEY", "k"}};
   CHECK(ChildEnvironment(spec, environment) == Names{"PATH=/bin", "GITHUB_TOKEN=t"});
 }
 

@@ -42,8 +42,10 @@ std::string WorstCase(const spec::RunSpec& spec) {
     return fmt::format("${} (budgets.cost_usd)", FormatUsd(*limits.cost));
   }
   if (price == nullptr) return "unknown: there is no price for this model";
-  const Nano each =
-      WorstCaseCost(*price, spec.context_window, spec.model.max_tokens, spec.model.cache != "off");
+  constexpr int64_t kEscalatedTokens = 64'000;  // what one escalated request may ask for
+  const int64_t output = spec.model.escalate ? std::max(spec.model.max_tokens, kEscalatedTokens)
+                                             : spec.model.max_tokens;
+  const Nano each = WorstCaseCost(*price, spec.context_window, output, spec.model.cache != "off");
   if (!limits.requests.has_value()) {
     return fmt::format(
         "no bound: at most ${} for each request, and neither budgets.cost_usd nor "

@@ -10,15 +10,26 @@
 namespace norma::agent {
 namespace {
 
-constexpr size_t kCallIdBytesMax = 64;
+constexpr size_t kNameBytesMax = 64;
+constexpr size_t kShownNameBytesMax = 80;
 
-// What every model API takes back as an id.
-bool IsLegalId(std::string_view id) {
-  return !id.empty() && id.size() <= kCallIdBytesMax &&
-         std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '_' || c == '-';
-         });
+bool IsNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-';
+}
+
+// What every model API takes back as an id or as the name of a tool.
+bool IsLegalName(std::string_view name) {
+  return !name.empty() && name.size() <= kNameBytesMax &&
+         std::all_of(name.begin(), name.end(), IsNameCharacter);
+}
+
+std::string LegalName(std::string_view name) {
+  std::string legal(name.substr(0, kNameBytesMax));
+  for (char& c : legal) {
+    if (!IsNameCharacter(c)) c = '_';
+  }
+  return legal.empty() ? "unnamed" : legal;
 }
 
 Judged Invalid(std::string message) {
@@ -138,15 +149,16 @@ void Gate::Disable(const std::vector<std::string>& tools, std::string why) {
 std::string Gate::UniqueId(const ToolCall& call, bool* duplicate) {
   *duplicate = !call.id.empty() && !reply_ids_.insert(call.id).second;
   std::string id = call.id;
-  if (!IsLegalId(id) || ids_.contains(id)) {
+  if (!IsLegalName(id) || ids_.contains(id)) {
     // Ids pair results with calls for the provider; ours differ from the model's only here.
     do {
       id = fmt::format("call_{}", ++calls_);
     } while (ids_.contains(id));
     if (!call.id.empty()) {
       scope_.Warn("call_id_replaced",
-                  fmt::format("the model gave a call of {} an id that {}; it is {} here", call.name,
-                              IsLegalId(call.id) ? "was used before" : "is not legal", id));
+                  fmt::format("the model gave a call of {} an id that {}; it is {} here",
+                              LegalName(call.name),
+                              IsLegalName(call.id) ? "was used before" : "is not legal", id));
     }
   }
   ids_.insert(id);
@@ -156,6 +168,12 @@ std::string Gate::UniqueId(const ToolCall& call, bool* duplicate) {
 Judged Gate::Look(const ToolCall& call) {
   if (duplicates_.contains(call.id)) {
     return Invalid("This call has the id of another call in the same reply; it was not run.");
+  }
+  if (const auto written = misnamed_.find(call.id); written != misnamed_.end()) {
+    return Invalid(
+        fmt::format("There is no tool named {}: a name has 1 to {} letters, digits, _ "
+                    "and -",
+                    json::Quote(written->second), kNameBytesMax));
   }
   if (judge_.Find(call.name) != nullptr && IsDisabled(call.name)) {
     Verdict refused;
@@ -177,15 +195,21 @@ std::optional<LimitHit> Gate::BudgetAgainst(const ToolCall& call) const {
   return scope_.budget.ToolCallFits(call.name);
 }
 
-std::string Gate::Take(const ToolCall& call) {
+Gate::Taken Gate::Take(const ToolCall& call) {
   bool duplicate = false;
   ToolCall ours = call;
   ours.id = UniqueId(call, &duplicate);
   if (duplicate) duplicates_.insert(ours.id);
   const tool::Tool* tool = judge_.Find(call.name);
-  std::string id = ours.id;
+  // A name that no API takes back would make every later request of the run invalid. The legal one
+  // is for the history only: it may be that of a tool, which the model did not call.
+  if (tool == nullptr && !IsLegalName(call.name)) {
+    ours.name = LegalName(call.name);
+    misnamed_.emplace(ours.id, RepairUtf8(CutUtf8(call.name, kShownNameBytesMax)));
+  }
+  Taken taken{ours.id, ours.name};
   scheduler_->Add(std::move(ours), tool != nullptr && tool->parallel);
-  return id;
+  return taken;
 }
 
 CallStart Gate::OnStart(const ToolCall& call) {
@@ -213,15 +237,16 @@ Judged Gate::LookAndRecord(const ToolCall& call) {
 std::string Gate::RefusalOf(const ToolCall& call, const Judged& judged) {
   const std::optional<LimitHit> hit = BudgetAgainst(call);
   scope_.budget.Charge(Limit::kCalls, 1);
+  // A call that is refused anyway still counts: a model cannot spend a budget on nothing but
+  // denials.
+  if (hit.has_value() && !scope_.limit_hit.has_value()) scope_.limit_hit = hit;
   if (judged.kind != Judged::Kind::kAllowed) return judged.message;
-  if (scope_.fatal.has_value()) return "The run is ending.";
+  if (scope_.fatal.has_value() || scope_.cancel.tripped()) return "Not run: the run is ending.";
   if (scope_.spec.fail_on_denied && !first_denied_.empty()) {
     return "Not run: the run ends because a call was denied.";
   }
-  if (!scope_.limit_hit.has_value()) scope_.limit_hit = hit;
-  if (!scope_.limit_hit.has_value()) return "";
-  return fmt::format("Not run: budgets.{} ({}) is used up.", scope_.limit_hit->name,
-                     scope_.limit_hit->value);
+  if (!hit.has_value()) return "";
+  return fmt::format("Not run: budgets.{} ({}) is used up.", hit->name, hit->value);
 }
 
 void Gate::RecordJudged(const ToolCall& call, const Judged& judged) {

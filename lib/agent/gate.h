@@ -50,9 +50,13 @@ class Gate : public CallEvents {
 
   // A reply begins: calls go to this scheduler from now on.
   void BeginReply(Scheduler* scheduler);
-  // The next call of the reply goes to the scheduler. Gives the id under which it stands in
-  // history.
-  std::string Take(const ToolCall& call);
+  // What stands in history instead of what the model wrote.
+  struct Taken {
+    std::string id;
+    std::string name;
+  };
+  // The next call of the reply goes to the scheduler.
+  Taken Take(const ToolCall& call);
   // These tools are refused from now on (settlement).
   void Disable(const std::vector<std::string>& tools, std::string why);
   bool IsDisabled(std::string_view tool) const { return disabled_.contains(tool); }
@@ -85,6 +89,7 @@ class Gate : public CallEvents {
   std::set<std::string, std::less<>> ids_;         // of the whole run
   std::set<std::string, std::less<>> reply_ids_;   // as the model gave them in this reply
   std::set<std::string, std::less<>> duplicates_;  // our ids of calls that share a model's id
+  std::map<std::string, std::string, std::less<>> misnamed_;  // our id, what the model wrote
   std::string first_denied_;
   int64_t calls_ = 0;
   int64_t actions_ = 0;

@@ -17,6 +17,13 @@ constexpr std::string_view kResumeNudge =
 constexpr std::string_view kEmptyNudge =
     "Your last reply held no text and no tool call. Give your answer now.";
 
+// Stop reasons after which the text is the answer. A cut one that cannot be resumed any more is
+// used as it is (spec/40 §4.4).
+bool IsWholeAnswer(std::string_view stop) {
+  return stop.empty() || stop == "end_turn" || stop == "stop_sequence" || stop == "tool_use" ||
+         stop == "max_tokens";
+}
+
 }  // namespace
 
 Loop::Loop(RunScope& scope, Gate& gate, Judge& judge, Requester& requester)
@@ -63,18 +70,38 @@ ChatRequest Loop::BuildRequest() const {
 Loop::Step Loop::OneTurn() {
   Scheduler scheduler(scope_.env, scope_.inbox, gate_, scope_.clock);
   gate_.BeginReply(&scheduler);
-  std::vector<std::string> ids;  // of the calls taken so far, in the order they stand in the reply
+  try {
+    return OneReply(scheduler);
+  } catch (const std::exception& error) {
+    // A bug of ours must not leave a call open or a tool running behind run.ended.
+    EndCalls(scheduler, "Interrupted: the run ended.");
+    return Ending{EndReason::kInternal, fmt::format("{}; please report this", error.what()), {}};
+  }
+}
+
+void Loop::EndCalls(Scheduler& scheduler, const std::string& reason) {
+  if (scheduler.empty()) return;
+  scheduler.Abort(reason,
+                  scope_.cancel.cause() > 0 ? Scheduler::kSignalAbortMax : Scheduler::kAbortMax);
+  stuck_ = stuck_ || scheduler.has_stuck_worker();
+  [[maybe_unused]] const std::vector<ToolResult> paired = scheduler.TakeResults();
+}
+
+Loop::Step Loop::OneReply(Scheduler& scheduler) {
+  std::vector<Gate::Taken> taken;  // the calls so far, in the order they stand in the reply
   scope_.doing = "waiting for the model";
   llm::Generated generated = requester_.Ask(
-      BuildRequest(), [&](const ToolCall& call) { ids.push_back(gate_.Take(call)); });
+      BuildRequest(), [&](const ToolCall& call) { taken.push_back(gate_.Take(call)); });
   if (!generated.ok) return AfterFailedReply(generated, scheduler);
 
   size_t nth = 0;
   for (Block& block : generated.reply.message.blocks) {
     auto* call = std::get_if<ToolCall>(&block);
     if (call == nullptr) continue;
-    if (nth == ids.size()) ids.push_back(gate_.Take(*call));  // a decoder that told of it only now
-    call->id = ids[nth++];
+    if (nth == taken.size())
+      taken.push_back(gate_.Take(*call));  // a decoder that told of it only now
+    call->id = taken[nth].id;
+    call->name = taken[nth++].name;
   }
   const auto message = std::make_shared<const Message>(std::move(generated.reply.message));
   if (nth == 0) return AfterText(generated, message);
@@ -88,11 +115,7 @@ Loop::Step Loop::OneTurn() {
 Loop::Step Loop::AfterFailedReply(const llm::Generated& generated, Scheduler& scheduler) {
   // Calls that started before the stream broke are ended and paired: nothing goes on behind the
   // last record (spec/40 W3).
-  if (!scheduler.empty()) {
-    scheduler.Abort("Interrupted: the reply that made this call broke off.");
-    stuck_ = stuck_ || scheduler.has_stuck_worker();
-    [[maybe_unused]] const std::vector<ToolResult> paired = scheduler.TakeResults();
-  }
+  EndCalls(scheduler, "Interrupted: the reply that made this call broke off.");
   // Half of an answer is no answer; the ledger has what came.
   answer_.clear();
   if (scope_.fatal.has_value()) return *scope_.fatal;
@@ -125,7 +148,8 @@ Loop::Step Loop::AfterFailedReply(const llm::Generated& generated, Scheduler& sc
 }
 
 bool Loop::RecoverFromCut(const MessagePtr& message) {
-  if (scope_.spec.model.escalate && !escalated_) {
+  if (scope_.spec.model.escalate && !escalated_ &&
+      scope_.spec.model.max_tokens < kEscalatedTokens) {
     // The cut reply is asked for anew and whole: it must not stand in the history as a prefill.
     escalated_ = true;
     Continue("max_output_tokens_escalate");
@@ -150,8 +174,18 @@ Loop::Step Loop::AfterText(const llm::Generated& generated, const MessagePtr& me
   escalated_ = false;
   answer_ += TextOf(*message);
   if (settling_.has_value()) return *settling_;
-  if (stop == "refusal") {
-    return Ending{EndReason::kRefused, "the model refused to answer", {}};
+  if (stop == "refusal" || stop == "content_filter") {
+    return Ending{EndReason::kRefused, "the model refused to answer (" + stop + ")", {}};
+  }
+  if (stop == "model_context_window_exceeded") {
+    return Ending{EndReason::kPromptTooLong, "the answer ran into the end of the context", {}};
+  }
+  if (stop == "pause_turn") {
+    return Ending{EndReason::kModelError, "the model paused in the middle of its answer", {}};
+  }
+  if (!IsWholeAnswer(stop)) {
+    // The reply came whole, only the word for why it ended is new: use it, and say so.
+    scope_.Warn("unknown_stop_reason", "the model ended with the stop reason " + stop);
   }
   if (IsBlank(answer_)) {
     answer_.clear();
@@ -170,10 +204,8 @@ Loop::Step Loop::AfterTools(Scheduler& scheduler) {
   scope_.doing = "tools run";
   if (scope_.fatal.has_value() || !scheduler.WaitAll(scope_.cancel, scope_.budget.HardDeadline())) {
     const bool timed_out = !scope_.fatal.has_value() && !scope_.cancel.tripped();
-    scheduler.Abort(timed_out ? "Interrupted: the time of the run is used up."
-                              : "Interrupted: the run was stopped.");
-    stuck_ = stuck_ || scheduler.has_stuck_worker();
-    [[maybe_unused]] const std::vector<ToolResult> paired = scheduler.TakeResults();
+    EndCalls(scheduler, timed_out ? "Interrupted: the time of the run is used up."
+                                  : "Interrupted: the run was stopped.");
     if (timed_out) return EndingOfLimit(EndReason::kTimeout, scope_.budget.HitOf(Limit::kWall));
     return EndingOfCancel(scope_, true);
   }
@@ -183,7 +215,7 @@ Loop::Step Loop::AfterTools(Scheduler& scheduler) {
 
   if (scope_.fatal.has_value()) return *scope_.fatal;
   if (scope_.cancel.tripped()) return EndingOfCancel(scope_, true);
-  if (scope_.spec.fail_on_denied && !gate_.first_denied().empty()) {
+  if (scope_.spec.fail_on_denied && !settling_.has_value() && !gate_.first_denied().empty()) {
     return Ending{EndReason::kDenied, "a call was denied: " + gate_.first_denied(), {}};
   }
   return CheckTurnBudgets();

@@ -33,6 +33,9 @@ class Loop {
 
   Step BeforeRequest();
   Step OneTurn();
+  Step OneReply(Scheduler& scheduler);
+  // Ends and pairs every call of the reply, whatever it is doing.
+  void EndCalls(Scheduler& scheduler, const std::string& reason);
   Step AfterFailedReply(const llm::Generated& generated, Scheduler& scheduler);
   Step AfterText(const llm::Generated& generated, const MessagePtr& message);
   // A reply that max_tokens cut: true when it is asked to go on, false when it has to do as it is.

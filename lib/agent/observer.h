@@ -18,8 +18,8 @@ class Observer {
   // Once in a while the run waits: for a person who watches.
   virtual void OnTick(std::string_view doing) = 0;
   // The answer, before run.ended is written, so that an answer that reached nobody is not recorded
-  // as delivered. False: the reader of stdout went away.
-  virtual bool Deliver(const RunResult& result) = 0;
+  // as delivered. Empty: it is out; else why it is not.
+  virtual std::string Deliver(const RunResult& result) = 0;
 };
 
 }  // namespace norma::agent

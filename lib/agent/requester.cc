@@ -9,6 +9,7 @@ namespace {
 
 // Below this a reply is hardly worth its input: rather stop and say so (PRODUCT §5).
 constexpr int64_t kOutputTokensMin = 256;
+constexpr int64_t kThinkingTokensMin = 1024;
 
 TokenCounts CountsOf(const Usage& usage) {
   return {usage.input, usage.output, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h};
@@ -17,10 +18,25 @@ TokenCounts CountsOf(const Usage& usage) {
 // Did the provider perhaps work on this attempt although no answer was seen?
 bool MayBeBilled(const llm::AttemptFailure& failure) {
   if (failure.stream_began) return true;
-  if (failure.status != 0) return false;  // it answered with an error
+  // An error status is an answer, and errors are free; a 200 whose stream broke is not.
+  if (failure.status != 0 && (failure.status < 200 || failure.status > 299)) return false;
   const std::string& kind = failure.error_class;
   return kind == "idle" || kind == "total" || kind == "timeout" || kind == "broken_stream" ||
-         kind == "cancelled";
+         kind == "cancelled" || kind == "internal";
+}
+
+int64_t ContentBytes(const Message& message) {
+  int64_t bytes = 0;
+  for (const Block& block : message.blocks) {
+    if (const auto* text = std::get_if<Text>(&block)) {
+      bytes += static_cast<int64_t>(text->text.size());
+    } else if (const auto* thinking = std::get_if<Thinking>(&block)) {
+      bytes += static_cast<int64_t>(thinking->text.size());
+    } else if (const auto* call = std::get_if<ToolCall>(&block)) {
+      bytes += static_cast<int64_t>(call->input.size());
+    }
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -31,6 +47,7 @@ struct Requester::Open {
   int64_t max_tokens = 0;
   size_t body_bytes = 0;
   Nano reserved = 0;
+  std::optional<llm::Attempt> in_flight;  // sent, its end not yet recorded
 };
 
 Requester::Requester(RunScope& scope, llm::Provider& provider, bool may_cache)
@@ -45,13 +62,32 @@ llm::Generated Requester::Ask(const ChatRequest& request,
   callbacks.on_attempt = [&](const llm::Attempt& attempt) { return OnAttempt(attempt, open); };
   callbacks.on_failure = [&](const llm::AttemptFailure& fault) { return OnFailure(fault, open); };
   callbacks.on_call = on_call;
-  const Wake wake{scope_.inbox->fd(), [this] { scope_.inbox->Serve(); }};
-  llm::Generated generated =
-      provider_.Generate(request, scope_.budget.HardDeadline(), scope_.cancel, wake, callbacks);
+  llm::Generated generated = Generate(request, callbacks, open);
   if (generated.ok) OnReply(generated, open);
   // Whatever path it took, nothing may stay reserved for a request that is over.
   if (open.reserved > 0) scope_.purse.Settle(std::exchange(open.reserved, 0), 0);
   return generated;
+}
+
+// Whatever is thrown on the way, the attempt in flight gets its line.
+llm::Generated Requester::Generate(const ChatRequest& request, const llm::Callbacks& callbacks,
+                                   Open& open) {
+  const Wake wake{scope_.inbox->fd(), [this] { scope_.inbox->Serve(); }};
+  try {
+    return provider_.Generate(request, scope_.budget.HardDeadline(), scope_.cancel, wake,
+                              callbacks);
+  } catch (const std::exception& error) {
+    llm::Generated generated;
+    generated.error = {Code::kInternal, fmt::format("{}; please report this", error.what())};
+    if (open.in_flight.has_value()) {
+      llm::AttemptFailure failure;
+      failure.attempt = *open.in_flight;
+      failure.error_class = "internal";
+      failure.message = error.what();
+      [[maybe_unused]] const Status ignored = OnFailure(failure, open);  // kept in scope.fatal
+    }
+    return generated;
+  }
 }
 
 Error Requester::Refuse(LimitHit hit) {
@@ -74,7 +110,9 @@ Result<int64_t> Requester::Fit(const ChatRequest& request, size_t body_bytes, Op
   if (!budget.Fits(Limit::kInputTokens, open.estimated)) {
     return Refuse(budget.HitOf(Limit::kInputTokens));
   }
-  const int64_t least = std::min(kOutputTokensMin, request.max_tokens);
+  // Thinking takes its budget out of max_tokens, and providers refuse a budget below their minimum.
+  const int64_t thinking = scope_.spec.model.thinking_budget > 0 ? kThinkingTokensMin : 0;
+  const int64_t least = std::min(kOutputTokensMin + thinking, request.max_tokens);
   int64_t output = std::min(request.max_tokens, budget.Left(Limit::kOutputTokens));
   if (output < least) return Refuse(budget.HitOf(Limit::kOutputTokens));
   if (scope_.price != nullptr) {
@@ -93,6 +131,13 @@ Status Requester::OnAttempt(const llm::Attempt& attempt, Open& open) {
   Budget& budget = scope_.budget;
   if (scope_.fatal.has_value()) return Error{Code::kLedger, scope_.fatal->message};
   if (!budget.Fits(Limit::kRequests, 1)) return Refuse(budget.HitOf(Limit::kRequests));
+  // Again for each attempt: one that failed may have been billed.
+  if (!budget.Fits(Limit::kInputTokens, open.estimated)) {
+    return Refuse(budget.HitOf(Limit::kInputTokens));
+  }
+  if (!budget.Fits(Limit::kOutputTokens, open.max_tokens)) {
+    return Refuse(budget.HitOf(Limit::kOutputTokens));
+  }
   std::optional<Nano> reserved;
   if (scope_.price != nullptr) {
     const Nano worst = WorstCaseCost(*scope_.price, open.estimated, open.max_tokens, may_cache_);
@@ -101,6 +146,7 @@ Status Requester::OnAttempt(const llm::Attempt& attempt, Open& open) {
     reserved = worst;
   }
   budget.Charge(Limit::kRequests, 1);
+  open.in_flight = attempt;
   return scope_.Announce(ledger::RequestSent{.id = open.id,
                                              .attempt = attempt.number,
                                              .endpoint = attempt.endpoint,
@@ -121,6 +167,7 @@ std::optional<Nano> Requester::Book(const Usage& usage, Open& open) {
 }
 
 Status Requester::OnFailure(const llm::AttemptFailure& failure, Open& open) {
+  open.in_flight.reset();
   ledger::RequestFailed record;
   record.id = open.id;
   record.attempt = failure.attempt.number;
@@ -135,8 +182,7 @@ Status Requester::OnFailure(const llm::AttemptFailure& failure, Open& open) {
     Usage usage = failure.usage;
     if (usage.input == 0) usage.input = open.estimated;
     usage.output =
-        std::max(usage.output,
-                 context::TokenEstimator::OfContent(static_cast<int64_t>(failure.content_bytes)));
+        std::max(usage.output, EstimateOutput(static_cast<int64_t>(failure.content_bytes), open));
     usage.estimated = true;
     record.cost = Book(usage, open);
     record.usage = std::move(usage);
@@ -147,25 +193,27 @@ Status Requester::OnFailure(const llm::AttemptFailure& failure, Open& open) {
   return scope_.Record(record);
 }
 
+// No provider bills more than it was allowed to write, whatever it then sends.
+int64_t Requester::EstimateOutput(int64_t content_bytes, const Open& open) {
+  return std::min(context::TokenEstimator::OfContent(content_bytes), open.max_tokens);
+}
+
+// A count that is missing or cannot be meant (a prompt or an answer of no tokens, which is what is
+// left of a negative or absurd one) is estimated: else every request would be free.
+void Requester::FillUsage(const Message& message, const Open& open, Usage* usage) const {
+  if (usage->reported && scope_.spec.model.format == "script") return;  // a dry run costs nothing
+  const int64_t content_bytes = ContentBytes(message);
+  const bool input_good = usage->reported && usage->input > 0;
+  const bool output_good = usage->reported && (usage->output > 0 || content_bytes == 0);
+  if (!input_good) usage->input = open.estimated;
+  if (!output_good) usage->output = EstimateOutput(content_bytes, open);
+  usage->estimated = usage->estimated || !input_good || !output_good;
+}
+
 void Requester::OnReply(const llm::Generated& generated, Open& open) {
   Usage usage = generated.reply.usage;
-  if (!usage.reported) {
-    int64_t bytes = 0;
-    for (const Block& block : generated.reply.message.blocks) {
-      if (const auto* text = std::get_if<Text>(&block)) {
-        bytes += static_cast<int64_t>(text->text.size());
-      } else if (const auto* thinking = std::get_if<Thinking>(&block)) {
-        bytes += static_cast<int64_t>(thinking->text.size());
-      } else if (const auto* call = std::get_if<ToolCall>(&block)) {
-        bytes += static_cast<int64_t>(call->input.size());
-      }
-    }
-    usage.input = open.estimated;
-    usage.output = context::TokenEstimator::OfContent(bytes);
-    usage.estimated = true;
-  } else {
-    estimator_.Learn(static_cast<int64_t>(open.body_bytes), usage.input);
-  }
+  FillUsage(generated.reply.message, open, &usage);
+  if (!usage.estimated) estimator_.Learn(static_cast<int64_t>(open.body_bytes), usage.input);
   ledger::ReplyReceived record;
   record.id = open.id;
   record.attempt = generated.attempt;

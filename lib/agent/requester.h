@@ -24,10 +24,13 @@ class Requester {
  private:
   struct Open;  // the attempt in flight
 
+  llm::Generated Generate(const ChatRequest& request, const llm::Callbacks& callbacks, Open& open);
   Result<int64_t> Fit(const ChatRequest& request, size_t body_bytes, Open& open);
   Status OnAttempt(const llm::Attempt& attempt, Open& open);
   Status OnFailure(const llm::AttemptFailure& failure, Open& open);
   void OnReply(const llm::Generated& generated, Open& open);
+  static int64_t EstimateOutput(int64_t content_bytes, const Open& open);
+  void FillUsage(const Message& message, const Open& open, Usage* usage) const;
   Error Refuse(LimitHit hit);
   // Books tokens and money of what one attempt brought; null when the model has no price.
   std::optional<Nano> Book(const Usage& usage, Open& open);

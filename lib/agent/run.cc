@@ -1,9 +1,12 @@
 #include "lib/agent/run.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <exception>
+#include <filesystem>
+#include <system_error>
 
 #include "lib/agent/environment.h"
 #include "lib/agent/gate.h"
@@ -81,6 +84,18 @@ std::vector<const tool::Tool*> EnabledTools(const spec::RunSpec& spec) {
   return tools;
 }
 
+// No tool may write to this file, under none of its names: as it is spelled, where it really is,
+// and what it is (a hard link).
+void Protect(const std::string& path, tool::ToolEnv& env) {
+  env.protected_paths.push_back(path);
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error) return;
+  env.protected_paths.push_back(real.string());
+  struct stat info {};
+  if (stat(real.c_str(), &info) == 0) env.protected_files.emplace_back(info.st_dev, info.st_ino);
+}
+
 // Everything one run owns, in the order it is built. On the heap: when a tool worker is stuck it is
 // left alone instead of being destroyed under the worker.
 class Run {
@@ -95,8 +110,9 @@ class Run {
   Status OpenLedger();
   RunScope MakeScope();
   void RecordStart(RunScope& scope);
-  LoopOutcome RunLoop(RunScope& scope);
-  RunResult End(RunScope& scope, LoopOutcome outcome);
+  LoopOutcome RunLoop();
+  void DeliverAnswer(RunResult& result);
+  RunResult End(LoopOutcome outcome);
 
   const RunInput& input_;
   const Seams& seams_;
@@ -111,6 +127,10 @@ class Run {
   std::optional<Purse> purse_;
   std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   std::vector<const tool::Tool*> tools_;
+  // A worker that is stuck holds on to these two.
+  std::optional<RunScope> scope_;
+  std::optional<Judge> judge_;
+  std::optional<Gate> gate_;
 };
 
 Status Run::SetUp() {
@@ -158,8 +178,8 @@ RunScope Run::MakeScope() {
   env.run_marker = input_.run_id;
   env.ripgrep = input_.ripgrep;
   env.protected_files = {ledger_->FileIdentity()};
-  env.protected_paths = input_.protected_paths;
-  env.protected_paths.push_back(input_.ledger_path);
+  for (const std::string& path : input_.protected_paths) Protect(path, env);
+  Protect(input_.ledger_path, env);
   env.require_read = spec.tools.edit_require_read;
   env.todos = &todos_;
   env.reads = &reads_;
@@ -179,7 +199,6 @@ RunScope Run::MakeScope() {
       .doing = "starting",
       .fatal = std::nullopt,
       .limit_hit = std::nullopt,
-      .last_line = {},
   };
 }
 
@@ -211,18 +230,19 @@ void Run::RecordStart(RunScope& scope) {
   }
 }
 
-LoopOutcome Run::RunLoop(RunScope& scope) {
-  inbox_->EveryTick(input_.tick, [&] { observer_.OnTick(scope.doing); });
-  if (input_.watch_output_fd >= 0) {
-    inbox_->WatchReader(input_.watch_output_fd, [this] { cancel_.Trip(Cancel::kOutput); });
-    inbox_->Serve();
-  }
-  Judge judge(scope.policy, tools_);
-  Gate gate(scope, judge);
-  Requester requester(scope, *provider_,
-                      input_.provider.format != "script" && input_.provider.cache != "off");
-  Loop loop(scope, gate, judge, requester);
+LoopOutcome Run::RunLoop() {
+  RunScope& scope = *scope_;
   try {
+    inbox_->EveryTick(input_.tick, [this] { observer_.OnTick(scope_->doing); });
+    if (input_.watch_output_fd >= 0) {
+      inbox_->WatchReader(input_.watch_output_fd, [this] { cancel_.Trip(Cancel::kOutput); });
+      inbox_->Serve();
+    }
+    judge_.emplace(scope.policy, tools_);
+    gate_.emplace(scope, *judge_);
+    Requester requester(scope, *provider_,
+                        input_.provider.format != "script" && input_.provider.cache != "off");
+    Loop loop(scope, *gate_, *judge_, requester);
     return loop.Run(input_.prompt);
   } catch (const std::exception& error) {
     LoopOutcome outcome;
@@ -232,7 +252,30 @@ LoopOutcome Run::RunLoop(RunScope& scope) {
   }
 }
 
-RunResult Run::End(RunScope& scope, LoopOutcome outcome) {
+// The answer goes out before run.ended is written. What already ended the run keeps its reason;
+// only a completed one becomes something else when its answer reached nobody.
+void Run::DeliverAnswer(RunResult& result) {
+  std::string lost;
+  try {
+    lost = observer_.Deliver(result);
+  } catch (const std::exception& error) {
+    lost = error.what();
+  }
+  if (lost.empty() || result.reason != EndReason::kCompleted) return;
+  const int signal = cancel_.cause() > 0 ? cancel_.cause() : 0;
+  const MonoTime deadline = scope_->budget.HardDeadline();
+  Ending ending{signal > 0 ? EndReason::kAbortedStreaming : EndReason::kAbortedOutput, lost, {}};
+  if (signal == 0 && seams_.clock->Now() >= deadline) {
+    ending = EndingOfLimit(EndReason::kTimeout, scope_->budget.HitOf(Limit::kWall));
+    result.limit_name = ending.limit->name;
+    result.limit_value = ending.limit->value;
+  }
+  result.reason = ending.reason;
+  result.exit_code = ExitCodeOf(ending.reason, signal);
+  result.message = ending.message;
+}
+
+RunResult Run::End(LoopOutcome outcome) {
   inbox_->Close();
   const int killed = KillDescendants("", kStrayGrace, *seams_.clock);
   RunResult result = Finish(input_, seams_, outcome.ending, cancel_.cause());
@@ -243,11 +286,11 @@ RunResult Run::End(RunScope& scope, LoopOutcome outcome) {
   result.ledger_path = input_.ledger_path;
   result.denied = ledger_->denied();
   result.totals = ledger_->totals();
-  if (!observer_.Deliver(result) && result.reason != EndReason::kLedgerError) {
-    result.reason = EndReason::kAbortedOutput;
-    result.exit_code = ExitCodeOf(result.reason);
-    result.message = "the reader of stdout went away";
+  for (ledger::Denied& denied : result.denied) {
+    denied.tool = input_.redactor->Clean(denied.tool);
+    denied.rule = input_.redactor->Clean(denied.rule);
   }
+  DeliverAnswer(result);
   ledger::RunEnded record;
   record.reason = RowOf(result.reason).name;
   record.exit_code = result.exit_code;
@@ -259,7 +302,7 @@ RunResult Run::End(RunScope& scope, LoopOutcome outcome) {
   record.killed_processes = killed;
   record.turns = result.turns;
   record.duration_ms = result.duration.count();
-  Status written = scope.Record(record);
+  Status written = scope_->Record(record);
   if (written.ok()) written = ledger_->Sync();
   if (!written.ok() && result.reason != EndReason::kLedgerError) {
     result.reason = EndReason::kLedgerError;
@@ -272,17 +315,22 @@ RunResult Run::End(RunScope& scope, LoopOutcome outcome) {
 
 RunResult Run::Execute() {
   if (const Status ready = SetUp(); !ready.ok()) {
-    const EndReason reason =
-        ready.error().code == Code::kIo ? EndReason::kSetupFailed : EndReason::kUsage;
-    return Finish(input_, seams_, {reason, ready.error().message, {}}, 0);
+    return Finish(input_, seams_, {EndReason::kUsage, ready.error().message, {}}, 0);
+  }
+  if (const int signal = cancel_.cause(); signal > 0) {
+    return Finish(input_, seams_,
+                  {EndReason::kAbortedStreaming, "stopped by a signal before the run began", {}},
+                  signal);
   }
   if (const Status opened = OpenLedger(); !opened.ok()) {
     return Finish(input_, seams_, {EndReason::kLedgerError, opened.error().message, {}}, 0);
   }
-  RunScope scope = MakeScope();
-  ledger_->SetTap([&scope](std::string_view line) { scope.last_line = line; });
-  RecordStart(scope);
-  return End(scope, RunLoop(scope));
+  scope_.emplace(MakeScope());
+  ledger_->SetTap([this](const ledger::Record& record, std::string_view line) {
+    observer_.OnRecord(record, line);
+  });
+  RecordStart(*scope_);
+  return End(RunLoop());
 }
 
 }  // namespace

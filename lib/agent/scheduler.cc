@@ -1,10 +1,12 @@
 #include "lib/agent/scheduler.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <array>
 #include <future>
+#include <system_error>
 #include <thread>
 
 #include "lib/base/text.h"
@@ -163,7 +165,7 @@ void Scheduler::Launch(const std::shared_ptr<Slot>& slot, CallRun run) {
   slot->started = clock_.Now();
   slot->deadline = events_.DeadlineOf(slot->call);
   auto context = std::make_shared<Context>(*this, slot);
-  slot->worker = std::thread([this, slot, context, run = std::move(run), inbox = inbox_] {
+  const auto work = [this, slot, context, run = std::move(run), inbox = inbox_] {
     auto output = std::make_shared<tool::ToolOutput>();
     try {
       *output = run(*context);
@@ -179,7 +181,14 @@ void Scheduler::Launch(const std::shared_ptr<Slot>& slot, CallRun run) {
       Answer(*slot, std::move(*output), false);
       StartEligible();
     });
-  });
+  };
+  try {
+    slot->worker = std::thread(work);
+  } catch (const std::system_error& error) {
+    // What the model started may have used up every process of the user.
+    Answer(*slot, tool::Fail(fmt::format("Not run: no thread can be started ({})", error.what())),
+           false);
+  }
 }
 
 void Scheduler::Skip(Slot& slot) {
@@ -227,10 +236,10 @@ void Scheduler::StopStarting(const std::string& reason) {
   }
 }
 
-void Scheduler::Abort(const std::string& reason) {
+void Scheduler::Abort(const std::string& reason, Millis wait_max) {
   StopStarting(reason);
   cancel_->Trip(Cancel::kInternal);
-  const MonoTime give_up = clock_.Now() + kAbortMax;
+  const MonoTime give_up = clock_.Now() + wait_max;
   inbox_->Serve();
   while (!AllAnswered()) {
     const MonoTime now = clock_.Now();

@@ -48,6 +48,8 @@ class Scheduler {
   static constexpr size_t kParallelMax = 10;
   // How long workers get to notice that they were cancelled. Bash needs its own TERM grace within.
   static constexpr Millis kAbortMax{8'000};
+  // After a signal the whole process is gone within 3 s.
+  static constexpr Millis kSignalAbortMax{2'600};
 
   Scheduler(const tool::ToolEnv& env, std::shared_ptr<Inbox> inbox, CallEvents& events,
             Clock& clock);
@@ -59,9 +61,9 @@ class Scheduler {
   // Waits until every call is answered. False when `cancel` tripped or `deadline` passed first;
   // Abort must follow then.
   bool WaitAll(const Cancel& cancel, MonoTime deadline);
-  // Nothing more starts; running calls are cancelled and awaited (at most kAbortMax); what did not
+  // Nothing more starts; running calls are cancelled and awaited (at most `wait_max`); what did not
   // answer gets a synthetic error result with this reason.
-  void Abort(const std::string& reason);
+  void Abort(const std::string& reason, Millis wait_max = kAbortMax);
   // No call that has not started yet will: it is answered with this reason instead.
   void StopStarting(const std::string& reason);
 

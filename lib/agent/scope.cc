@@ -27,20 +27,16 @@ std::string SignalName(int signal) {
 }  // namespace
 
 Status RunScope::Record(const ledger::Record& record) {
-  return Told(record, ledger.Append(record));
+  return Written(ledger.Append(record));
 }
 
 Status RunScope::Announce(const ledger::Record& record) {
-  return Told(record, ledger.Announce(record));
+  return Written(ledger.Announce(record));
 }
 
-Status RunScope::Told(const ledger::Record& record, Status written) {
-  if (!written.ok()) {
-    Fail(LedgerEnding(written.error()));
-  } else {
-    observer.OnRecord(record, last_line);
-  }
-  return written;
+Status RunScope::Written(Status status) {
+  if (!status.ok()) Fail(LedgerEnding(status.error()));
+  return status;
 }
 
 void RunScope::Warn(std::string code, std::string message) {

@@ -42,14 +42,12 @@ struct RunScope {
   std::optional<Ending> fatal;        // ends the run whatever else happens
   std::optional<LimitHit> limit_hit;  // a budget refused a call or an effect
 
-  std::string last_line;  // the newest record as it stands in the file
-
   // Appends (and, for announcements, syncs). The first failure is fatal.
   Status Record(const ledger::Record& record);
   Status Announce(const ledger::Record& record);
   void Warn(std::string code, std::string message);
-  // What follows a write: the observer hears of it, or the run ends.
-  Status Told(const ledger::Record& record, Status written);
+  // What follows a write: nothing, or the run ends.
+  Status Written(Status status);
   // Ends the run as soon as possible: whoever waits is woken.
   void Fail(Ending ending);
 };

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "lib/base/json.h"
 #include "lib/base/sha256.h"
 #include "lib/ledger/envelope.h"
 
@@ -12,6 +13,11 @@ namespace {
 
 // Used when a line in full mode would become too large to be read back.
 constexpr size_t kFallbackExcerptBytes = 2048;
+
+bool IsOfRun(const std::string& line, std::string_view run) {
+  const auto record = json::Document::Parse(line);
+  return record.ok() && record.value().root()["run"].Str() == run;
+}
 
 }  // namespace
 
@@ -55,7 +61,7 @@ Status Ledger::Append(const Record& record, std::string_view agent) {
   last_line_ = std::move(line);
   last_seq_ = seq;
   Count(written);
-  if (tap_) tap_(last_line_);
+  if (tap_) tap_(record, last_line_);
   if (torn_bytes > 0 && ended == nullptr) {
     return Append(Warning{"torn_tail", fmt::format("the ledger ended in {} bytes of a line that a "
                                                    "crash had cut; they were removed",
@@ -112,6 +118,11 @@ Result<Ledger::Link> Ledger::LinkTo(const FileTail& tail) const {
     return Error{Code::kLedger,
                  "the ledger file is not a ledger of norma (its last line is no record of one); "
                  "nothing was written to it, choose another ledger.path"};
+  }
+  if (last_seq_ > 0 && IsOfRun(tail.last_line, options_.run)) {
+    return Error{Code::kLedger,
+                 "a line in the name of this run stands in the ledger that this run did not write: "
+                 "something else, perhaps a command of the model, writes to the file"};
   }
   return Link{*seq, Sha256Hex(tail.last_line)};
 }

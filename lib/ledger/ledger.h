@@ -29,7 +29,7 @@ struct LedgerOptions {
 class Ledger {
  public:
   // Sees each line as it stands in the file (without newline): the stream-json writer.
-  using Tap = std::function<void(std::string_view line)>;
+  using Tap = std::function<void(const Record& record, std::string_view line)>;
 
   Ledger(std::unique_ptr<AppendFile> file, LedgerOptions options, const Redactor& redactor,
          Clock& clock);

@@ -153,7 +153,7 @@ TEST_CASE("ledger: after the first failure everything fails, and the file stays 
   const std::string before = desk.disk->bytes;
   desk.disk->bytes_max = before.size() + 10;
   int seen = 0;
-  ledger.SetTap([&](std::string_view) { ++seen; });
+  ledger.SetTap([&](const Record&, std::string_view) { ++seen; });
   const Status full = ledger.Append(LoopContinued{"next_turn"});
   REQUIRE_FALSE(full.ok());
   CHECK(full.error() ==
@@ -231,6 +231,27 @@ TEST_CASE("ledger: a file that is no ledger is refused and stays as it was") {
   }
 }
 
+TEST_CASE("ledger: a line in its own name that it did not write ends the run's writing") {
+  for (const bool forged : {false, true}) {
+    CAPTURE(forged);
+    const auto disk = std::make_shared<MemoryDisk>();
+    const Redactor redactor;
+    HandClock clock;
+    const auto open = [&](const std::string& run) {
+      LedgerOptions options;
+      options.run = run;
+      return Ledger(std::make_unique<MemoryAppendFile>(disk), options, redactor, clock);
+    };
+    Ledger ours = open("run1");
+    REQUIRE(ours.Append(Warning{"a", "true"}).ok());
+    Ledger other = open(forged ? "run1" : "run2");
+    REQUIRE(other.Append(Warning{"a", "from elsewhere"}).ok());
+    const Status next = ours.Append(Warning{"a", "true again"});
+    CHECK(next.ok() == !forged);
+    if (forged) CHECK(next.error().message.find("did not write") != std::string::npos);
+  }
+}
+
 TEST_CASE("ledger: a torn tail is cut on reopen and a warning says so") {
   Desk desk;
   {
@@ -255,7 +276,7 @@ TEST_CASE("ledger: the tap sees each line as it stands in the file") {
   Desk desk;
   Ledger ledger = desk.Open();
   std::string seen;
-  ledger.SetTap([&](std::string_view line) { seen.append(line).append("\n"); });
+  ledger.SetTap([&](const Record&, std::string_view line) { seen.append(line).append("\n"); });
   for (const Record& record : testing::SampleRun()) REQUIRE(ledger.Append(record).ok());
   CHECK(seen == desk.disk->bytes);
 }

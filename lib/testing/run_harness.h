@@ -26,7 +26,9 @@ class SilentObserver : public agent::Observer {
     if (on_record) on_record(record);
   }
   void OnTick(std::string_view) override {}
-  bool Deliver(const agent::RunResult&) override { return reader_there; }
+  std::string Deliver(const agent::RunResult&) override {
+    return reader_there ? "" : "the reader of stdout went away";
+  }
 
   std::function<void(const ledger::Record&)> on_record;
   bool reader_there = true;
