@@ -12,15 +12,15 @@
 #include "lib/base/json.h"
 #include "lib/base/money.h"
 #include "lib/chat/end_reason.h"
+#include "lib/io/files.h"
 
 namespace norma::cmd {
 namespace {
 
 constexpr Millis kGrace{1'000};
 
-int Print(std::string_view text, int exit_code) {
-  const Cancel never;
-  return WriteAll(STDOUT_FILENO, text, never, kGrace) == WriteOutcome::kDone
+int Print(std::string_view text, int exit_code, const Cancel& cancel) {
+  return WriteAll(STDOUT_FILENO, text, cancel, kGrace) == WriteOutcome::kDone
              ? exit_code
              : ExitCodeOf(EndReason::kAbortedOutput);
 }
@@ -82,8 +82,11 @@ std::string CheckText(const LoadedSpec& spec, const agent::CheckReport& report) 
 int CheckCommand(const SpecFlags& flags, bool as_json, ProcessState& process) {
   const Result<LoadedSpec> spec = LoadSpec(flags, process);
   if (!spec.ok()) return Refuse(spec.error());
+  const Result<Roots> roots = Roots::Open(spec.value().loaded.spec.tools.roots, spec.value().cwd);
+  if (!roots.ok()) return Refuse({Code::kUsage, "tools.roots: " + roots.error().message});
   const agent::CheckReport report = agent::Check(spec.value().loaded.spec);
-  return Print(as_json ? CheckJson(spec.value(), report) : CheckText(spec.value(), report), 0);
+  return Print(as_json ? CheckJson(spec.value(), report) : CheckText(spec.value(), report), 0,
+               process.cancel);
 }
 
 int ExplainCommand(const ExplainFlags& flags, ProcessState& process) {
@@ -91,7 +94,8 @@ int ExplainCommand(const ExplainFlags& flags, ProcessState& process) {
   if (!spec.ok()) return Refuse(spec.error());
   const Result<agent::Explanation> found =
       agent::Explain(spec.value().loaded.spec, flags.tool, flags.input, spec.value().cwd,
-                     {spec.value().spec_path});
+                     {spec.value().spec_path,
+                      CleanPath(JoinPath(spec.value().cwd, spec.value().loaded.spec.ledger.path))});
   if (!found.ok()) return Refuse(found.error());
   const Verdict& verdict = found.value().verdict;
   std::string out =
@@ -101,7 +105,7 @@ int ExplainCommand(const ExplainFlags& flags, ProcessState& process) {
     out += fmt::format("rule: {} ({})\n", verdict.rule, verdict.source);
   }
   if (!verdict.allowed) out += fmt::format("reason: {}\n", found.value().message);
-  return Print(out, verdict.allowed ? 0 : ExitCodeOf(EndReason::kDenied));
+  return Print(out, verdict.allowed ? 0 : ExitCodeOf(EndReason::kDenied), process.cancel);
 }
 
 }  // namespace norma::cmd

@@ -35,6 +35,17 @@ std::string Table(std::string_view title, const std::map<std::string, ledger::Co
   return out;
 }
 
+// Tools cost nothing of their own: a reply's cost is the model's.
+std::string ToolTable(const std::map<std::string, ledger::CostLine>& rows) {
+  if (rows.empty()) return "";
+  std::string out = "\nby tool\n";
+  for (const auto& [name, line] : rows) {
+    out += fmt::format("  {:<28} {:>6} calls  {:>6} denied  {:>6} actions\n", name, line.calls,
+                       line.denied, line.actions);
+  }
+  return out;
+}
+
 void WriteLine(json::Writer& out, const ledger::CostLine& line) {
   out.BeginObject().Field("cost_usd", FormatUsd(line.cost)).Field("requests", line.requests);
   out.Field("replies", line.replies).Field("calls", line.calls).Field("denied", line.denied);
@@ -80,7 +91,7 @@ std::string CostText(const ledger::CostReport& report) {
         fmt::format("{} requests were sent and no answer was recorded (a crash): up to ${} more\n",
                     report.open_requests, FormatUsd(report.open_reserved));
   }
-  return out + Table("model", report.by_model) + Table("tool", report.by_tool) +
+  return out + Table("model", report.by_model) + ToolTable(report.by_tool) +
          Table("day", report.by_day);
 }
 

@@ -32,6 +32,11 @@ std::vector<std::string> KnownTools() {
 
 Result<LoadedSpec> LoadSpec(const SpecFlags& flags, const ProcessState& process) {
   LoadedSpec result;
+  if (process.cwd.empty()) {
+    return Error{Code::kUsage,
+                 "the current folder does not exist any more (it was deleted or moved out of "
+                 "reach): change to one that does"};
+  }
   result.cwd = process.cwd;
   if (flags.cwd.has_value()) {
     result.cwd = CleanPath(JoinPath(process.cwd, *flags.cwd));

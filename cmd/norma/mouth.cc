@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "cmd/norma/stdio.h"
 #include "lib/base/text.h"
@@ -14,14 +16,35 @@ namespace {
 // After a signal the result still goes to a reader that reads, but nobody waits for ever.
 constexpr Millis kWriteGrace{1'000};
 constexpr size_t kLineBytesMax = 160;
+constexpr const char* kReaderGone = "the reader of stdout went away";
 
-std::string OneLine(std::string_view text) {
-  std::string out(CutUtf8(text.substr(0, text.find('\n')), kLineBytesMax));
-  for (char& c : out) {
-    // A model's words must not move the cursor of whoever reads the log.
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+// Code points that move a cursor, colour a screen, begin a line or turn the writing direction:
+// U+0080-9F, U+2028-202E, U+2066-2069. What a model, a command or a provider says must not do that
+// to whoever reads the log.
+size_t ControlAt(std::string_view text) {
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) <= 0x9f) return 2;
+  if (byte(0) != 0xe2) return 0;
+  if (byte(1) == 0x80 && byte(2) >= 0xa8 && byte(2) <= 0xae) return 3;
+  return byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9 ? 3 : 0;
+}
+
+std::string Printable(std::string_view text) {
+  const std::string whole = RepairUtf8(text);
+  std::string out;
+  for (std::string_view rest = whole; !rest.empty();) {
+    const size_t control = ControlAt(rest);
+    out += control > 0 ? ' ' : rest.front();
+    rest.remove_prefix(std::max<size_t>(control, 1));
   }
   return out;
+}
+
+std::string OneLine(std::string_view text) {
+  return Printable(CutUtf8(text.substr(0, text.find('\n')), kLineBytesMax));
 }
 
 std::string Plural(int64_t count, std::string_view noun) {
@@ -31,14 +54,15 @@ std::string Plural(int64_t count, std::string_view noun) {
 }  // namespace
 
 Mouth::Mouth(const RunFlags& flags, const ledger::Redactor& redactor, Cancel& cancel,
-             bool stdout_was_closed)
+             bool stdout_was_closed, MonoTime deadline)
     : format_(flags.output),
       quiet_(flags.quiet),
       verbose_(flags.verbose),
       redactor_(redactor),
       cancel_(cancel),
       live_(!flags.quiet && isatty(STDERR_FILENO) == 1),
-      reader_gone_(stdout_was_closed),
+      deadline_(deadline),
+      lost_(stdout_was_closed ? kReaderGone : ""),
       started_(SystemClock().Now()) {}
 
 void Mouth::ClearLive() {
@@ -47,14 +71,24 @@ void Mouth::ClearLive() {
 
 void Mouth::Say(std::string_view line) {
   ClearLive();
-  Complain(redactor_.Clean(fmt::format("norma: {}\n", line)));
+  Complain(Printable(redactor_.Clean(fmt::format("norma: {}", line))) + "\n");
 }
 
 bool Mouth::WriteOut(std::string_view bytes) {
-  if (reader_gone_) return false;
-  const WriteOutcome outcome = WriteAll(STDOUT_FILENO, bytes, cancel_, kWriteGrace);
-  if (outcome == WriteOutcome::kDone) return true;
-  reader_gone_ = true;
+  if (!lost_.empty()) return false;
+  switch (WriteAll(STDOUT_FILENO, bytes, cancel_, kWriteGrace, deadline_)) {
+    case WriteOutcome::kDone:
+      return true;
+    case WriteOutcome::kReaderGone:
+      lost_ = kReaderGone;
+      return false;
+    case WriteOutcome::kFailed:
+      lost_ = fmt::format("stdout cannot be written: {}", std::strerror(errno));
+      return false;
+    case WriteOutcome::kInterrupted:
+      lost_ = "the reader of stdout took nothing until the time was over";
+      return false;
+  }
   return false;
 }
 
@@ -99,7 +133,7 @@ std::string Mouth::DescribeRecord(const ledger::Record& record) const {
 }
 
 void Mouth::OnRecord(const ledger::Record& record, std::string_view line) {
-  if (format_ == OutputFormat::kStreamJson && !reader_gone_) {
+  if (format_ == OutputFormat::kStreamJson && lost_.empty()) {
     if (!WriteOut(std::string(line) + "\n")) cancel_.Trip(Cancel::kOutput);
   }
   if (quiet_) return;
@@ -119,10 +153,12 @@ void Mouth::OnTick(std::string_view doing) {
   }
 }
 
-bool Mouth::Deliver(const agent::RunResult& result) {
-  if (reader_gone_ || ReaderIsGone(STDOUT_FILENO)) return !(reader_gone_ = true);
-  if (format_ != OutputFormat::kText || result.text.empty()) return true;
-  return WriteOut(result.text.ends_with('\n') ? result.text : result.text + "\n");
+std::string Mouth::Deliver(const agent::RunResult& result) {
+  if (lost_.empty() && ReaderIsGone(STDOUT_FILENO)) lost_ = kReaderGone;
+  if (lost_.empty() && format_ == OutputFormat::kText && !result.text.empty()) {
+    WriteOut(result.text.ends_with('\n') ? result.text : result.text + "\n");
+  }
+  return lost_;
 }
 
 int Mouth::Close(const agent::RunResult& result) {
@@ -130,7 +166,10 @@ int Mouth::Close(const agent::RunResult& result) {
   int exit_code = result.exit_code;
   if (format_ != OutputFormat::kText) {
     const std::string json = ResultJson(result, format_ == OutputFormat::kStreamJson) + "\n";
-    if (!WriteOut(json) && exit_code == 0) exit_code = ExitCodeOf(EndReason::kAbortedOutput);
+    if (!WriteOut(json) && exit_code == 0) {
+      exit_code = ExitCodeOf(EndReason::kAbortedOutput);
+      Say(fmt::format("{}: {}", RowOf(EndReason::kAbortedOutput).name, lost_));
+    }
   }
   if (result.reason != EndReason::kCompleted) {
     Say(fmt::format("{}: {}", RowOf(result.reason).name, result.message));

@@ -16,11 +16,11 @@ namespace norma::cmd {
 class Mouth : public agent::Observer {
  public:
   Mouth(const RunFlags& flags, const ledger::Redactor& redactor, Cancel& cancel,
-        bool stdout_was_closed);
+        bool stdout_was_closed, MonoTime deadline);
 
   void OnRecord(const ledger::Record& record, std::string_view line) override;
   void OnTick(std::string_view doing) override;
-  bool Deliver(const agent::RunResult& result) override;
+  std::string Deliver(const agent::RunResult& result) override;
 
   // After the run: the result object (json formats) and what a person is told. Gives the exit code,
   // which differs from the result's only when the result could not be written.
@@ -39,8 +39,9 @@ class Mouth : public agent::Observer {
   const bool verbose_;
   const ledger::Redactor& redactor_;
   Cancel& cancel_;
-  const bool live_;  // stderr is a terminal: one line that changes
-  bool reader_gone_;
+  const bool live_;          // stderr is a terminal: one line that changes
+  const MonoTime deadline_;  // of everything written to stdout
+  std::string lost_;         // why stdout takes nothing any more, empty while it does
   bool live_shown_ = false;
   MonoTime started_;
 };

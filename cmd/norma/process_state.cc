@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/capability.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -69,9 +71,26 @@ agent::Environment CopyEnvironment() {
   return copy;
 }
 
+// "" when it was deleted or cannot be named: anything else, `/` above all, would make the roots of
+// the tools something that nobody allowed.
 std::string CurrentFolder() {
   std::array<char, PATH_MAX> buffer{};
-  return getcwd(buffer.data(), buffer.size()) == nullptr ? "/" : buffer.data();
+  if (getcwd(buffer.data(), buffer.size()) == nullptr || buffer[0] != '/') return "";
+  return buffer.data();
+}
+
+// No child may read our memory or write to our descriptors through /proc. Being non-dumpable keeps
+// everybody out but those with CAP_SYS_PTRACE, which root's children would have; they lose it here
+// for good. Only root has it to lose, so a refusal means nothing. Holds for threads started later.
+void KeepChildrenOut() {
+  prctl(PR_SET_DUMPABLE, 0);
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYS_PTRACE, 0, 0);
+  prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+  if (syscall(SYS_capget, &header, sets.data()) != 0) return;
+  sets[CAP_TO_INDEX(CAP_SYS_PTRACE)].inheritable &= ~CAP_TO_MASK(CAP_SYS_PTRACE);
+  syscall(SYS_capset, &header, sets.data());
 }
 
 std::string HostName() {
@@ -97,7 +116,7 @@ ProcessState::ProcessState()
 }
 
 void ProcessState::EraseFromEnvironment(const std::vector<std::string>& names) {
-  prctl(PR_SET_DUMPABLE, 0);
+  KeepChildrenOut();
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     char* equals = std::strchr(*entry, '=');
     if (equals == nullptr) continue;

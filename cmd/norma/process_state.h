@@ -26,11 +26,11 @@ class ProcessState {
   const MonoTime started;
   Cancel cancel;
   agent::Environment environment;
-  std::string cwd;
+  std::string cwd;  // "" when the current folder does not exist any more
   std::string host;
 
-  // Overwrites the values of these variables in our own environment block and makes the process
-  // non-dumpable, so that /proc/PID/environ shows nothing (PRODUCT: "Secrets").
+  // Overwrites the values of these variables in our own environment block and closes
+  // /proc/PID/environ, mem and fd to our children, root's too (PRODUCT: "Secrets").
   void EraseFromEnvironment(const std::vector<std::string>& names);
 
   // A run id: UTC time and 48 random bits.

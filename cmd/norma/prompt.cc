@@ -91,7 +91,9 @@ Result<std::string> FillTemplate(const std::string& text, MonoTime deadline,
       }
       out += *value;
     } else {
-      out.append(text, open, close + 2 - open);  // somebody else's braces
+      out += "{{";  // somebody else's braces; ours may follow inside
+      at = open + 2;
+      continue;
     }
     if (out.size() > kPromptBytesMax + kBom.size()) return TooLarge("after filling it in");
     at = close + 2;

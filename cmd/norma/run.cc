@@ -33,9 +33,20 @@ int ExitOf(const Error& error, int signal) {
       return ExitCodeOf(EndReason::kAbortedStreaming, signal);
     case Code::kInternal:
       return ExitCodeOf(EndReason::kInternal);
-    default:
-      return ExitCodeOf(EndReason::kUsage);
+    case Code::kUsage:
+    case Code::kSpec:
+    case Code::kIo:
+    case Code::kNotFound:
+    case Code::kDenied:
+    case Code::kInvalid:
+    case Code::kNetwork:
+    case Code::kModel:
+    case Code::kContextFull:
+    case Code::kBudget:
+    case Code::kLedger:
+      break;  // nothing was started: what is wrong is what the caller gave us
   }
+  return ExitCodeOf(EndReason::kUsage);
 }
 
 Result<ledger::Redactor> RedactorFor(const spec::RunSpec& spec, const std::string& key,
@@ -107,7 +118,11 @@ int RunCommand(const RunFlags& flags, ProcessState& process) {
   if (!redactor.ok()) return refuse(redactor.error());
   input.value().redactor = &redactor.value();
 
-  Mouth mouth(flags, redactor.value(), process.cancel, process.stdout_was_closed);
+  const std::optional<Millis> wall = run_spec.budgets.wall;
+  const MonoTime deadline = wall.has_value()
+                                ? EarlierOf(kNever, process.started, *wall + run_spec.budgets.grace)
+                                : kNever;
+  Mouth mouth(flags, redactor.value(), process.cancel, process.stdout_was_closed, deadline);
   input.value().tick = mouth.is_live() ? kTickLive : kTickPlain;
   input.value().watch_output_fd = STDOUT_FILENO;
   if (process.stdout_was_closed) process.cancel.Trip(Cancel::kOutput);

@@ -30,13 +30,18 @@ bool WaitWritable(int fd, const Cancel& cancel, MonoTime deadline) {
 
 }  // namespace
 
-WriteOutcome WriteAll(int fd, std::string_view bytes, const Cancel& cancel, Millis grace) {
-  MonoTime deadline = kNever;
+WriteOutcome WriteAll(int fd, std::string_view bytes, const Cancel& cancel, Millis grace,
+                      MonoTime deadline) {
+  MonoTime stalled = EarlierOf(deadline, SystemClock().Now(), kStalledMax);
+  bool hurried = false;
   while (!bytes.empty()) {
-    if (cancel.tripped() && deadline == kNever) deadline = SystemClock().Now() + grace;
+    if (cancel.tripped() && !hurried) {
+      hurried = true;
+      deadline = EarlierOf(deadline, SystemClock().Now(), grace);
+    }
     // Polled first also for blocking descriptors: a write that blocks could not be cancelled. A
     // pipe that is writable takes PIPE_BUF bytes without blocking.
-    if (!WaitWritable(fd, cancel, deadline)) return WriteOutcome::kInterrupted;
+    if (!WaitWritable(fd, cancel, std::min(deadline, stalled))) return WriteOutcome::kInterrupted;
     pollfd ready{fd, POLLOUT, 0};
     if (poll(&ready, 1, 0) <= 0) continue;
     const bool may_block = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
@@ -44,6 +49,7 @@ WriteOutcome WriteAll(int fd, std::string_view bytes, const Cancel& cancel, Mill
     const ssize_t written = write(fd, bytes.data(), chunk);
     if (written >= 0) {
       bytes.remove_prefix(static_cast<size_t>(written));
+      stalled = EarlierOf(deadline, SystemClock().Now(), kStalledMax);
       continue;
     }
     if (errno == EINTR || errno == EAGAIN) continue;
@@ -53,12 +59,13 @@ WriteOutcome WriteAll(int fd, std::string_view bytes, const Cancel& cancel, Mill
 }
 
 void Complain(std::string_view text) {
+  static bool deaf = false;  // nobody reads: said once is enough
   const MonoTime give_up = SystemClock().Now() + kComplainMax;
-  while (!text.empty()) {
+  while (!text.empty() && !deaf) {
     const MonoTime now = SystemClock().Now();
-    if (now >= give_up) return;
+    deaf = now >= give_up;
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
-    if (poll(&ready, 1, PollTimeout(now, give_up, kComplainMax)) <= 0) continue;
+    if (deaf || poll(&ready, 1, PollTimeout(now, give_up, kComplainMax)) <= 0) continue;
     const ssize_t written = write(STDERR_FILENO, text.data(), std::min<size_t>(text.size(), 4096));
     if (written < 0 && errno != EINTR && errno != EAGAIN) return;
     if (written > 0) text.remove_prefix(static_cast<size_t>(written));
