@@ -32,6 +32,8 @@ bool WaitWritable(int fd, const Cancel& cancel, MonoTime deadline) {
 
 WriteOutcome WriteAll(int fd, std::string_view bytes, const Cancel& cancel, Millis grace,
                       MonoTime deadline) {
+  // A run whose time is over still has this long to say so.
+  deadline = std::max(deadline, EarlierOf(kNever, SystemClock().Now(), grace));
   MonoTime stalled = EarlierOf(deadline, SystemClock().Now(), kStalledMax);
   bool hurried = false;
   while (!bytes.empty()) {
