@@ -135,6 +135,34 @@ def bare_environment():
             assert run.out == b"done\n", run.out
 
 
+@e2e("stdout: nobody reads it until the time is over: timeout, and the ledger says so")
+def unread_stdout():
+    with Run() as run, Provider([{"text": "x" * 300_000}]) as provider:
+        reading, writing = os.pipe()
+        run.run_spec(spec_for(provider.url, budgets={"wall": "1s", "grace": "1s"}), "go", [], stdout=writing)
+        os.close(writing)
+        check(run.wait(20), 3, "timeout")
+        os.close(reading)
+
+
+@e2e("stdout: a full disk behind it is named, and the run is no success")
+def full_stdout():
+    with Run() as run, Provider([DONE]) as provider, open("/dev/full", "wb") as full:
+        check(run.run_spec(spec_for(provider.url), "go", [], stdout=full).wait(), 141, "aborted_output")
+        assert b"No space left" in run.err, run.err
+
+
+@e2e("stderr: nobody reads it, and the run is not held up")
+def unread_stderr():
+    calls = {"calls": [{"name": "Bash", "input": {"command": "x" * 400}} for _ in range(700)]}
+    with Run() as run, Provider([calls, DONE]) as provider:
+        reading, writing = os.pipe()
+        run.run_spec(spec_for(provider.url), "go", [], stderr=writing)
+        os.close(writing)
+        assert run.wait(20).exit == 0, run.tell()
+        os.close(reading)
+
+
 @e2e("prompts of 1 B to 4 MiB arrive byte for byte")
 def prompt_sizes():
     for size in (1, 4095, 4096, 4097, 65535, 65536, 65537, 4 << 20):

@@ -18,9 +18,11 @@ TokenCounts CountsOf(const Usage& usage) {
 // Did the provider perhaps work on this attempt although no answer was seen?
 bool MayBeBilled(const llm::AttemptFailure& failure) {
   if (failure.stream_began) return true;
-  // An error status is an answer, and errors are free; a 200 whose stream broke is not.
-  if (failure.status != 0 && (failure.status < 200 || failure.status > 299)) return false;
   const std::string& kind = failure.error_class;
+  // An error status is an answer, and errors are free. So is a 200 that is no reply of a model at
+  // all (a sign-in page); one whose stream broke or could not be taken is not.
+  if (failure.status >= 200 && failure.status <= 299) return kind != "bad_body";
+  if (failure.status != 0) return false;
   return kind == "idle" || kind == "total" || kind == "timeout" || kind == "broken_stream" ||
          kind == "cancelled" || kind == "internal";
 }

@@ -335,8 +335,12 @@ TEST_CASE("run: a ledger that cannot be opened is exit 9 without a request") {
 
 TEST_CASE("run: a signal in a tool is aborted_tools, while streaming aborted_streaming") {
   RunHarness house;
+  // The tool may start before the reply has come to its end: only both make it the tools' phase.
+  int seen = 0;
   house.observer.on_record = [&](const ledger::Record& record) {
-    if (std::holds_alternative<ledger::ActionStarted>(record)) house.cancel.Trip(15);
+    seen += std::holds_alternative<ledger::ActionStarted>(record) ? 1 : 0;
+    seen += std::holds_alternative<ledger::ReplyReceived>(record) ? 1 : 0;
+    if (seen == 2) house.cancel.Trip(15);
   };
   const RunResult tools =
       house.Run({Calls({{"t1", "Bash", R"({"command":"sleep 300"})"}}), Says("never")});
@@ -387,5 +391,79 @@ TEST_CASE("run: every message is sent as it was sent before: request n+1 extends
     const std::string& before = house.requests[i - 1];
     const size_t end = before.rfind("]", before.rfind("\"max_tokens\""));
     CHECK(house.requests[i].substr(0, end) == before.substr(0, end));
+  }
+}
+
+TEST_CASE("run: denied calls count against the call budget") {
+  RunHarness house;
+  house.spec.mode = Mode::kDontAsk;
+  house.spec.budgets.calls = 2;
+  house.spec.budgets.turns = 50;
+  const RunResult result = house.Run(AlwaysCalls("Write", R"({"file_path":"a","content":"x"})"));
+  CHECK(result.reason == EndReason::kBudgetExceeded);
+  CHECK(result.limit_name == "calls");
+  CHECK(house.requests.size() == 3);
+  CheckSound(house);
+}
+
+TEST_CASE("run: a 200 whose stream broke before any content is billed as an estimate") {
+  RunHarness house;
+  house.Price();
+  ModelReply silent = Says("never");
+  silent.cut_after_frames = 0;
+  silent.failure = HttpFailure::kBroken;
+  const RunResult result = house.Run({silent});
+  CHECK(result.reason == EndReason::kModelError);
+  REQUIRE(result.totals.cost.has_value());
+  CHECK(*result.totals.cost > 0);
+  CheckSound(house);
+}
+
+TEST_CASE("run: token budgets are checked for each attempt, not once for a request") {
+  RunHarness house;
+  house.provider.retry.retries = 9;
+  house.spec.budgets.input_tokens = 3'000;
+  ModelReply silent;
+  silent.failure = HttpFailure::kIdle;
+  const RunResult result = house.Run({silent});
+  CHECK(result.reason == EndReason::kBudgetExceeded);
+  CHECK(result.limit_name == "input_tokens");
+  CHECK(result.totals.input <= 3'000);
+  CheckSound(house);
+}
+
+TEST_CASE("run: an answer that reached nobody changes a completed run only") {
+  RunHarness house;
+  house.observer.reader_there = false;
+  house.spec.budgets.turns = 1;
+  CHECK(house.Run(AlwaysCalls("LS", "{}")).reason == EndReason::kMaxTurns);
+  CheckSound(house);
+}
+
+TEST_CASE("run: a tool that settlement took away is no denial") {
+  RunHarness house;
+  house.spec.fail_on_denied = true;
+  house.spec.budgets.turns = 1;
+  house.spec.settlement = spec::Settlement{"WRAP UP", 1, {"Bash"}};
+  const RunResult result =
+      house.Run({Calls({{"t1", "LS", "{}"}}), Calls({{"t2", "Bash", R"({"command":"ls"})"}})});
+  CHECK(result.reason == EndReason::kMaxTurns);
+  CheckSound(house);
+}
+
+TEST_CASE("run: the word for why a reply ended decides what its text is worth") {
+  const std::vector<std::pair<std::string, EndReason>> rows = {
+      {"stop_sequence", EndReason::kCompleted},
+      {"something_new", EndReason::kCompleted},
+      {"content_filter", EndReason::kRefused},
+      {"pause_turn", EndReason::kModelError},
+      {"model_context_window_exceeded", EndReason::kPromptTooLong}};
+  for (const auto& row : rows) {
+    CAPTURE(row.first);
+    RunHarness house;
+    ModelReply reply = Says("half an answer");
+    reply.stop = row.first;
+    CHECK(house.Run({reply}).reason == row.second);
+    CheckSound(house);
   }
 }
