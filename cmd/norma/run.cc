@@ -42,6 +42,7 @@ int ExitOf(const Error& error, int signal) {
     case Code::kNetwork:
     case Code::kModel:
     case Code::kContextFull:
+    case Code::kReplayMiss:
     case Code::kBudget:
     case Code::kLedger:
       break;  // nothing was started: what is wrong is what the caller gave us

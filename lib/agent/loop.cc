@@ -127,6 +127,8 @@ Loop::Step Loop::AfterFailedReply(const llm::Generated& generated, Scheduler& sc
       return OnLimit(EndReason::kBudgetExceeded, *std::exchange(scope_.limit_hit, std::nullopt));
     case Code::kTimeout:
       return EndingOfLimit(EndReason::kTimeout, scope_.budget.HitOf(Limit::kWall));
+    case Code::kReplayMiss:
+      return Ending{EndReason::kReplayMiss, message, {}};
     case Code::kContextFull:
       return Ending{EndReason::kPromptTooLong, message, {}};
     case Code::kInternal:

@@ -23,6 +23,7 @@ enum class Code {
   kNetwork,      // no answer, or a connection that broke
   kModel,        // the provider answered with an error or with nonsense
   kContextFull,  // the provider says that the prompt is too long
+  kReplayMiss,   // a replay has no recording for a request
   kBudget,       // a budget does not allow it
   kLedger,       // the ledger cannot be written
   kInternal,     // a bug of ours

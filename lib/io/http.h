@@ -66,7 +66,9 @@ enum class HttpFailure {
   kIdle,    // the idle limit passed
   kTotal,   // HttpRequest::deadline passed
   kCancelled,
-  kStopped,  // the sink refused the rest
+  kStopped,     // the sink refused the rest
+  kReplayMiss,  // a replay has no recording of this request; nothing was sent
+  kRecord,      // the recording of this exchange cannot be written
 };
 
 struct HttpError {

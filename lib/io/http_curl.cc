@@ -42,6 +42,7 @@ struct Exchange {
   HttpOutcome outcome{};
   std::string target{};  // host:port, for messages
   std::string proxy{};   // as curl wants it
+  long proxy_port = 0;   // of a proxy that names none; curl would take 1080 for every scheme
   size_t body_sent = 0;
   HeadReader head{};
   bool complete = false;
@@ -148,6 +149,7 @@ std::optional<HttpError> CheckProxy(Exchange& x) {
   const bool parses = proxy.find('\0') == std::string::npos &&
                       curl_url_set(url.get(), CURLUPART_URL, x.proxy.c_str(), flags) == CURLUE_OK;
   const std::string scheme = parses ? Part(url.get(), CURLUPART_SCHEME) : "";
+  x.proxy_port = scheme == "http" ? 80 : scheme == "https" ? 443 : 1080;
   if (scheme == "http" || scheme == "https" || scheme == "socks5h") return std::nullopt;
   return HttpError{HttpFailure::kProxy, "the proxy must be an http, https or socks5 URL", true};
 }
@@ -435,6 +437,7 @@ void CurlTransport::SetUp(Exchange& x, curl_slist* headers) {
   Set(CURLOPT_ERRORBUFFER, x.words.data());
   // Both always set: left alone, curl would read http_proxy and no_proxy from the environment.
   Set(CURLOPT_PROXY, x.proxy.c_str());
+  Set(CURLOPT_PROXYPORT, x.proxy_port);
   Set(CURLOPT_NOPROXY, "");
   Set(CURLOPT_NOSIGNAL, 1L);
   Set(CURLOPT_TCP_NODELAY, 1L);
@@ -442,7 +445,10 @@ void CurlTransport::SetUp(Exchange& x, curl_slist* headers) {
   Set(CURLOPT_UPLOAD_BUFFERSIZE, kBufferBytes);
   Set(CURLOPT_SSL_VERIFYPEER, request.verify_tls ? 1L : 0L);
   Set(CURLOPT_SSL_VERIFYHOST, request.verify_tls ? 2L : 0L);
-  if (!request.ca_file.empty()) Set(CURLOPT_CAINFO, request.ca_file.c_str());
+  if (!request.ca_file.empty()) {
+    Set(CURLOPT_CAINFO, request.ca_file.c_str());
+    Set(CURLOPT_PROXY_CAINFO, request.ca_file.c_str());
+  }
   const auto connect_ms = std::max<Millis::rep>(request.connect_max.count(), 0);
   Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect_ms));
 #if LIBCURL_VERSION_NUM >= 0x075700
