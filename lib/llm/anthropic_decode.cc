@@ -9,7 +9,9 @@
 #include "lib/base/text.h"
 #include "lib/llm/anthropic_usage.h"
 #include "lib/llm/error_words.h"
+#include "lib/llm/frame_parser.h"
 #include "lib/llm/json_text.h"
+#include "lib/llm/reply_limits.h"
 
 namespace norma::llm {
 namespace {
@@ -54,12 +56,10 @@ class AnthropicDecoder : public Decoder {
   Status OnBody(std::string_view body) override;
   bool complete() const override { return complete_; }
   bool began() const override { return !blocks_.empty() || usage_.reported(); }
-  size_t content_bytes() const override { return content_bytes_; }
+  size_t content_bytes() const override { return meter_.bytes(); }
   Status Finish(Reply* out) override;
 
  private:
-  // The parsed frame; nullopt when it is no JSON. `text` becomes what was really parsed.
-  std::optional<json::Value> Parse(std::string_view* text);
   Status Frame(json::Value frame, std::string_view text);
   Status StartBlock(int64_t index, json::Value block, std::string_view raw);
   Status Delta(int64_t index, json::Value delta);
@@ -67,37 +67,21 @@ class AnthropicDecoder : public Decoder {
   Status WholeBlock(json::Value block, std::string_view raw);
   OpenBlock* Find(int64_t index);
   Status AddText(OpenBlock& block, std::string_view text);
-  Status Grow(std::string& to, std::string_view bytes);
   void StopReason(json::Value reason);
-  static Error ErrorOf(json::Value frame);
 
   DecodeEvents events_;
-  json::Parser parser_;
-  std::string repaired_;
+  FrameParser parser_;
   std::vector<OpenBlock> blocks_;  // in order of arrival
   AnthropicUsage usage_;
   std::string stop_reason_;
-  size_t content_bytes_ = 0;
+  ContentMeter meter_;
   bool complete_ = false;
 };
-
-std::optional<json::Value> AnthropicDecoder::Parse(std::string_view* text) {
-  json::ParseOptions options;
-  options.refuse_duplicates = false;  // the arguments inside are checked on their own
-  auto value = parser_.Parse(*text, options);
-  if (value.ok()) return value.value();
-  repaired_ = RepairJsonText(*text);
-  if (repaired_ == *text) return std::nullopt;
-  *text = repaired_;
-  value = parser_.Parse(*text, options);
-  if (!value.ok()) return std::nullopt;
-  return value.value();
-}
 
 Status AnthropicDecoder::OnEvent(std::string_view name, std::string_view data) {
   if (complete_) return {};
   std::string_view text = data;
-  const auto frame = Parse(&text);
+  const auto frame = parser_.Parse(&text);
   if (frame && frame->is_object()) return Frame(*frame, text);
   // Keep-alives of gateways need be no JSON. But half an object under the name of a frame that
   // carries the reply is a reply with a hole, which must not pass for a whole one.
@@ -135,16 +119,9 @@ Status AnthropicDecoder::Frame(json::Value frame, std::string_view text) {
       }
     }
   } else if (type == "error" || (type.empty() && frame["error"].present())) {
-    return ErrorOf(frame);
+    return ReportedError(frame);
   }
   return {};
-}
-
-Error AnthropicDecoder::ErrorOf(json::Value frame) {
-  std::string words = ErrorWords(frame);
-  if (words.empty()) words = "the provider reports an error without a message";
-  const bool full = SaysContextFull(0, words) || SaysContextFull(0, frame["error"]["type"].Str());
-  return Error{full ? Code::kContextFull : Code::kModel, std::move(words)};
 }
 
 OpenBlock* AnthropicDecoder::Find(int64_t index) {
@@ -156,18 +133,9 @@ OpenBlock* AnthropicDecoder::Find(int64_t index) {
   return found == blocks_.rend() ? nullptr : &*found;
 }
 
-Status AnthropicDecoder::Grow(std::string& to, std::string_view bytes) {
-  if (content_bytes_ + bytes.size() > kReplyBytesMax) {
-    return Error{Code::kModel, "the reply is larger than " + FormatBytes(kReplyBytesMax)};
-  }
-  content_bytes_ += bytes.size();
-  to += bytes;
-  return {};
-}
-
 Status AnthropicDecoder::AddText(OpenBlock& block, std::string_view text) {
   if (text.empty()) return {};
-  NORMA_TRY(Grow(block.text, text));
+  NORMA_TRY(meter_.Append(block.text, text));
   const auto& tell = block.kind == Kind::kText ? events_.on_text : events_.on_thinking;
   if (tell) tell(text);
   return {};
@@ -175,7 +143,7 @@ Status AnthropicDecoder::AddText(OpenBlock& block, std::string_view text) {
 
 Status AnthropicDecoder::StartBlock(int64_t index, json::Value block, std::string_view raw) {
   if (blocks_.size() >= kReplyBlocksMax) {
-    return Error{Code::kModel, fmt::format("the reply has more than {} blocks", kReplyBlocksMax)};
+    return TooManyBlocks();
   }
   OpenBlock& open = blocks_.emplace_back();
   open.index = index;
@@ -184,15 +152,16 @@ Status AnthropicDecoder::StartBlock(int64_t index, json::Value block, std::strin
     case Kind::kText:
       return AddText(open, block["text"].Str());
     case Kind::kThinking:
-      NORMA_TRY(Grow(open.signature, block["signature"].Str()));
+      NORMA_TRY(meter_.Append(open.signature, block["signature"].Str()));
       return AddText(open, block["thinking"].Str());
     case Kind::kCall:
       open.call.id = block["id"].Str();
       open.call.name = block["name"].Str();
-      if (block["input"].size() > 0) return Grow(open.start_input, RawMember(raw, "input"));
+      if (block["input"].size() > 0)
+        return meter_.Append(open.start_input, RawMember(raw, "input"));
       return {};
     case Kind::kOpaque:
-      return Grow(open.text, raw);
+      return meter_.Append(open.text, raw);
     case Kind::kSkipped:
       break;
   }
@@ -216,10 +185,10 @@ Status AnthropicDecoder::Delta(int64_t index, json::Value delta) {
     return AddText(*block, delta["thinking"].Str());
   }
   if (type == "signature_delta" && block->kind == Kind::kThinking) {
-    return Grow(block->signature, delta["signature"].Str());
+    return meter_.Append(block->signature, delta["signature"].Str());
   }
   if (type == "input_json_delta" && block->kind == Kind::kCall && !block->closed) {
-    return Grow(block->text, delta["partial_json"].Str());
+    return meter_.Append(block->text, delta["partial_json"].Str());
   }
   return {};
 }
@@ -240,7 +209,7 @@ Status AnthropicDecoder::WholeBlock(json::Value block, std::string_view raw) {
   // Not an object (a string, a number): kept as the raw text, which then is no valid input.
   if (open.kind == Kind::kCall && input.present() && !input.is_null() && !input.is_object() &&
       open.start_input.empty()) {
-    NORMA_TRY(Grow(open.start_input, RawMember(raw, "input")));
+    NORMA_TRY(meter_.Append(open.start_input, RawMember(raw, "input")));
   }
   StopBlock(open);
   return {};
@@ -248,13 +217,13 @@ Status AnthropicDecoder::WholeBlock(json::Value block, std::string_view raw) {
 
 Status AnthropicDecoder::OnBody(std::string_view body) {
   std::string_view text = body;
-  const auto root = Parse(&text);
+  const auto root = parser_.Parse(&text);
   if (!root || !root->is_object()) {
     return Error{Code::kModel, "the body is no JSON object: " + Excerpt(body, kBodyExcerptChars)};
   }
   const json::Value error = (*root)["error"];
   if ((*root)["type"].Str() == "error" || (error.present() && !error.is_null())) {
-    return ErrorOf(*root);
+    return ReportedError(*root);
   }
   const json::Value content = (*root)["content"];
   if (!content.is_array()) {

@@ -8,10 +8,6 @@
 
 namespace norma::llm {
 
-// A reply with more is refused: it would only fill memory.
-inline constexpr size_t kReplyBytesMax = 64u << 20;
-inline constexpr size_t kReplyBlocksMax = 4096;
-
 std::unique_ptr<Decoder> NewAnthropicDecoder(DecodeEvents events);
 
 }  // namespace norma::llm

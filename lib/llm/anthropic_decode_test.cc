@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/text.h"
+#include "lib/llm/reply_limits.h"
 #include "lib/llm/sse.h"
 #include "lib/testing/reply_text.h"
 

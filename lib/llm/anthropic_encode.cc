@@ -1,21 +1,17 @@
 #include "lib/llm/anthropic_encode.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 
 #include "lib/base/json.h"
 #include "lib/base/text.h"
-#include "lib/llm/json_text.h"
+#include "lib/llm/encode_parts.h"
 
 namespace norma::llm {
 namespace {
 
 constexpr std::string_view kWireName = "anthropic";
 constexpr std::string_view kCacheMarker = R"(,"cache_control":{"type":"ephemeral"})";
-constexpr std::string_view kEmptyMessage = "…";
-constexpr std::string_view kEmptyResult = "(no output)";
 constexpr int64_t kMaxTokensDefault = 8192;
 
 // Always sent by us.
@@ -59,52 +55,20 @@ std::string ResultBlock(const ToolResult& result) {
   return out + '}';
 }
 
-// Trimmed, blank ones dropped, one empty line between them.
-std::string JoinSegments(const std::vector<std::string>& segments, size_t from, size_t to) {
-  std::string out;
-  for (size_t at = from; at < to; ++at) {
-    const std::string_view segment = Trim(segments[at]);
-    if (segment.empty()) continue;
-    if (!out.empty()) out += "\n\n";
-    out += segment;
-  }
-  return out;
-}
-
-bool IsDisabled(std::string_view thinking) {
-  return thinking == "disabled";
-}
-
 }  // namespace
 
 Status CheckAnthropicBody(const ProviderConfig& config) {
-  if (IsBlank(config.extra_body)) return {};
-  const auto document = json::Document::Parse(config.extra_body);
-  if (!document.ok() || !document.value().root().is_object()) {
-    return Error{Code::kSpec, "model.extra_body must be one JSON object"};
-  }
   std::vector<std::string_view> own(kOwnKeys.begin(), kOwnKeys.end());
   if (config.temperature) own.emplace_back("temperature");
   if (!config.stop.empty()) own.emplace_back("stop_sequences");
   if (!config.thinking.empty()) own.emplace_back("thinking");
   if (!config.effort.empty()) own.emplace_back("output_config");
-  std::string taken;
-  document.value().root().EachMember([&](std::string_view key, json::Value) {
-    if (taken.empty() && std::ranges::find(own, key) != own.end()) taken = key;
-  });
-  if (taken.empty()) return {};
-  return Error{Code::kSpec, "model.extra_body may not replace the key \"" + taken +
-                                "\"; use the key of `model` that sets it"};
+  return CheckExtraBody(config, own);
 }
 
-AnthropicEncoder::AnthropicEncoder(const ProviderConfig& config) : config_(config) {
+AnthropicEncoder::AnthropicEncoder(const ProviderConfig& config)
+    : config_(config), extra_(ExtraMembers(config)) {
   replay_thinking_ = !config_.thinking.empty() && !IsDisabled(config_.thinking);
-  if (IsBlank(config_.extra_body)) return;
-  const auto minified = json::Minify(config_.extra_body);
-  if (!minified.ok()) return;  // refused by CheckAnthropicBody
-  EachRawMember(minified.value(), [&](std::string_view key, std::string_view raw) {
-    extra_ += fmt::format(",\"{}\":{}", key, raw);
-  });
 }
 
 void AnthropicEncoder::Blocks::Add(std::string_view block, bool may_mark) {
@@ -163,10 +127,8 @@ void AnthropicEncoder::AppendTools(std::string& out, const std::vector<ToolSchem
         one += R"(,"description":)";
         json::AppendQuoted(one, tool.description);
       }
-      const auto schema = json::Minify(tool.input_schema);
       one += R"(,"input_schema":)";
-      // Whoever offers a tool has checked its schema; any object is the harmless reading.
-      one += schema.ok() ? schema.value() : R"({"type":"object"})";
+      one += SchemaText(tool);
       blocks.Add(one + '}', true);
     }
     if (config_.cache == "auto") blocks.bytes.insert(blocks.mark, kCacheMarker);
@@ -292,8 +254,8 @@ std::string AnthropicEncoder::Tail(int64_t max_tokens) const {
     }
     tail.EndObject();
   }
-  if (!config_.effort.empty() && !IsDisabled(config_.thinking)) {
-    tail.Key("output_config").BeginObject().Field("effort", config_.effort).EndObject();
+  if (!EffortOf(config_).empty()) {
+    tail.Key("output_config").BeginObject().Field("effort", EffortOf(config_)).EndObject();
   }
   tail.EndObject();
   std::string out = "," + tail.text().substr(1, tail.text().size() - 2) + extra_;

@@ -56,8 +56,8 @@ class AnthropicEncoder {
   static const Blocks* MarkOf(const Group& group);
 
   ProviderConfig config_;
-  bool replay_thinking_ = false;
   std::string extra_;  // ,"key":value of extra_body
+  bool replay_thinking_ = false;
   std::unordered_map<const Message*, Encoded> encoded_;
   uint64_t requests_ = 0;
   std::vector<ToolSchema> tools_;  // what tools_bytes_ was made of

@@ -10,15 +10,34 @@ namespace norma::llm {
 namespace {
 
 constexpr size_t kBodyCharsMax = 500;
+// Long bodies are pages of a proxy, not a provider's words.
+constexpr size_t kPhraseBytesMax = 16u << 10;
 constexpr int kNoStatus = 0;  // an error inside a stream
 constexpr int kBadRequest = 400;
 constexpr int kPayloadTooLarge = 413;
 constexpr int kUnprocessable = 422;
 
 // Lower case. Providers and gateways each have their own way to say it.
-constexpr std::array<std::string_view, 7> kOverflowPhrases = {
-    "too long",      "context length", "context_length",   "maximum context",
-    "context limit", "context window", "request_too_large"};
+constexpr std::array<std::string_view, 19> kOverflowPhrases = {
+    "too long",
+    "context length",
+    "context_length",
+    "maximum context",
+    "context limit",
+    "context window",
+    "request_too_large",
+    "reduce the length of the messages",    // Groq
+    "input token count",                    // Gemini
+    "maximum number of tokens allowed",     // Gemini
+    "maximum prompt length",                // xAI
+    "maximum model length",                 // vLLM
+    "`inputs` tokens",                      // text-generation-inference, Together
+    "model token limit",                    // Moonshot
+    "prompt exceeds max length",            // Z.ai
+    "range of input length",                // DashScope
+    "prompt token count",                   // GitHub
+    "max_prompt_tokens_exceeded",           // GitHub
+    "tokens in the prompt cannot exceed"};  // Cohere
 
 // "too long" is also what validators say about one field; compacting the history cures none of it.
 constexpr std::array<std::string_view, 3> kFieldPhrases = {"string too long", "string_too_long",
@@ -47,7 +66,10 @@ std::string ErrorWords(std::string_view body) {
   options.refuse_duplicates = false;
   const auto document = json::Document::Parse(body, options);
   std::string words;
-  if (document.ok()) words = ErrorWords(document.value().root());
+  if (document.ok()) {
+    const json::Value root = document.value().root();
+    words = ErrorWords(root.is_array() ? root.At(0) : root);  // Gemini wraps its errors in a list
+  }
   return words.empty() ? Excerpt(Trim(body), kBodyCharsMax) : words;
 }
 
@@ -60,6 +82,35 @@ std::string Excerpt(std::string_view text, size_t count) {
     if ((byte & 0xC0) != 0x80 && ++characters > count) return out + "…";
     out += byte < 0x20 || byte == 0x7f ? ' ' : c;
   }
+  return out;
+}
+
+bool IsErrorFrame(json::Value frame) {
+  const json::Value error = frame["error"];
+  if (error.is_object()) return error.size() > 0;
+  if (error.is_array()) return error.size() > 0;
+  if (!error.Str().empty() || error.Bool(false)) return true;
+  return frame["type"].Str() == "error" || frame["object"].Str() == "error";
+}
+
+Error ReportedError(json::Value frame) {
+  std::string words = ErrorWords(frame);
+  if (words.empty()) words = "the provider reports an error without a message";
+  const json::Value error = frame["error"];
+  bool full = false;
+  // A gateway says "provider returned error" and puts the words that matter beside it.
+  for (const std::string_view said :
+       {std::string_view(words), error["code"].Str(), error["type"].Str(), frame["code"].Str(),
+        error["metadata"]["raw"].Str()}) {
+    full = full || SaysContextFull(kNoStatus, said.substr(0, kPhraseBytesMax));
+  }
+  return Error{full ? Code::kContextFull : Code::kModel, std::move(words)};
+}
+
+ErrorClass ClassifyWords(int status, std::string_view body) {
+  ErrorClass out;
+  out.message = ErrorWords(body);
+  out.context_full = SaysContextFull(status, body.substr(0, kPhraseBytesMax));
   return out;
 }
 

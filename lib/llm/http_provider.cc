@@ -14,6 +14,7 @@ namespace norma::llm {
 namespace {
 
 constexpr int kOk = 200;
+constexpr int kProxyAuthRequired = 407;
 constexpr size_t kMessageBytesMax = 2048;
 // Shorter keys are test values; replacing them would garble words.
 constexpr size_t kKeyBytesMin = 8;
@@ -38,7 +39,9 @@ constexpr std::array kFailureRows = {
     FailureRow{HttpFailure::kIdle, "idle", Code::kModel, true},
     FailureRow{HttpFailure::kTotal, "total", Code::kModel, false},
     FailureRow{HttpFailure::kCancelled, "cancelled", Code::kCancelled, false},
-    FailureRow{HttpFailure::kStopped, "bad_body", Code::kModel, false}};
+    FailureRow{HttpFailure::kStopped, "bad_body", Code::kModel, false},
+    FailureRow{HttpFailure::kReplayMiss, "replay_miss", Code::kReplayMiss, false},
+    FailureRow{HttpFailure::kRecord, "record", Code::kIo, false}};
 
 // Credentials come from api_key alone; framing is the transport's.
 constexpr std::array<std::string_view, 9> kRefusedHeaders = {
@@ -124,6 +127,8 @@ class HttpProvider : public Provider {
     const Cancel& cancel;
     const Wake& wake;
     const Callbacks& callbacks;
+    int empties = 0;      // attempts that ended in an empty turn and were asked again
+    int ladder_from = 0;  // the attempt behind which the retry ladder starts (anew)
   };
   // What became of one attempt.
   struct Tried {
@@ -143,6 +148,7 @@ class HttpProvider : public Provider {
   void JudgeTransport(Tried& tried, const HttpError& error, const Logical& logical) const;
   void Fail(Tried& tried, Code code, std::string_view error_class, std::string words) const;
   void PlanRetry(Tried& tried, const Logical& logical) const;
+  void AskAgainWhenEmpty(Tried& tried, Logical& logical) const;
 
   ProviderConfig config_;
   std::unique_ptr<Wire> wire_;
@@ -175,6 +181,7 @@ Generated HttpProvider::Generate(const ChatRequest& request, MonoTime deadline,
       }
     }
     Tried tried = Try(logical, attempt);
+    if (tried.ok) AskAgainWhenEmpty(tried, logical);
     out.reply = std::move(tried.reply);
     out.status = tried.head.status;
     out.first_byte = tried.first_byte;
@@ -183,7 +190,7 @@ Generated HttpProvider::Generate(const ChatRequest& request, MonoTime deadline,
       out.duration = std::chrono::duration_cast<Millis>(clock_.Now() - started);
       return out;
     }
-    PlanRetry(tried, logical);
+    if (!tried.failure.retry_in) PlanRetry(tried, logical);
     if (callbacks.on_failure) {
       if (Status status = callbacks.on_failure(tried.failure); !status.ok()) {
         return failed(status.error());
@@ -254,7 +261,7 @@ HttpProvider::Tried HttpProvider::Try(const Logical& logical, const Attempt& att
   } else if (!end.ok()) {
     const bool stream = sink.refused() && !sink.unusable();
     Fail(tried, end.error().code, stream ? "stream_error" : "bad_body", end.error().message);
-  } else if (!finish.ok()) {
+  } else if (!finish.ok() && !sink.empty_reply()) {
     Fail(tried, finish.error().code, "broken_stream", finish.error().message);
   } else {
     tried.ok = true;
@@ -275,6 +282,12 @@ void HttpProvider::JudgeStatus(Tried& tried, std::string_view body) const {
   if (status / 100 == 3) {
     words = fmt::format("redirects are not followed (to {}); set model.base_url",
                         EndpointOf(tried.head.Find("location")));
+  }
+  if (status == kProxyAuthRequired) {
+    // Only a proxy says so; the model's server never saw the request.
+    Fail(tried, Code::kNetwork, "proxy",
+         fmt::format("the proxy {} wants other credentials: {}", EndpointOf(config_.proxy), words));
+    return;
   }
   Fail(tried, said.context_full ? Code::kContextFull : Code::kModel, "status", std::move(words));
   tried.may_retry = IsRetryableStatus(status) && !ForbidsRetry(tried.head);
@@ -311,10 +324,27 @@ void HttpProvider::Fail(Tried& tried, Code code, std::string_view error_class,
   tried.failure.message = tried.error.message;
 }
 
+// A turn that the model ended without any content is asked for again while there are tries and time
+// (spec/10 §4.1): then this attempt becomes a failure that is billed. Nothing of it was delivered.
+void HttpProvider::AskAgainWhenEmpty(Tried& tried, Logical& logical) const {
+  const std::string& stop = tried.reply.stop_reason;
+  const bool empty = tried.reply.message.blocks.empty() && (stop.empty() || stop == "end_turn");
+  if (!empty || !wire_->asks_again_when_empty()) return;
+  if (logical.empties >= config_.empty_retries) return;
+  const Millis wait = RetryDelay(config_.retry, logical.empties + 1);
+  if (logical.deadline != kNever && clock_.Now() + wait >= logical.deadline) return;
+  ++logical.empties;
+  logical.ladder_from = tried.failure.attempt.number;
+  tried.ok = false;
+  Fail(tried, Code::kModel, "empty_response", "the reply holds no content");
+  tried.failure.stream_began = true;  // it is billed
+  tried.failure.retry_in = wait;
+}
+
 void HttpProvider::PlanRetry(Tried& tried, const Logical& logical) const {
   const std::string_view header = tried.head.Find("retry-after");
   if (!header.empty()) tried.failure.retry_after = std::string(header.substr(0, 128));
-  const int failed = tried.failure.attempt.number;
+  const int failed = tried.failure.attempt.number - logical.ladder_from;
   if (!tried.may_retry || failed > config_.retry.retries) return;
   const Millis asked = RetryAfter(tried.head, clock_.Wall()).value_or(Millis(0));
   const Millis wait = std::max(RetryDelay(config_.retry, failed), asked);

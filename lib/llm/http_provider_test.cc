@@ -98,7 +98,14 @@ TEST_CASE("http provider: configurations that cannot work are spec errors") {
       },
       [](ProviderConfig& c) { c.extra_body = R"({"model":"x"})"; },
       [](ProviderConfig& c) { c.format = "antropic"; },
-      [](ProviderConfig& c) { c.format = "openai-chat"; },
+      [](ProviderConfig& c) {
+        c.format = "openai-chat";
+        c.max_token_key = "max_output_tokens";
+      },
+      [](ProviderConfig& c) {
+        c.format = "openai-responses";
+        c.extra_body = R"({"store":true})";
+      },
   };
   HandClock clock;
   ScriptedTransport transport(clock, {});

@@ -53,6 +53,8 @@ struct ProviderConfig {
   int empty_retries = 2;
   Timeouts timeouts;
   Script script;  // format "script"
+  // What a run should say about how it reaches the model (a proxy variable that was ignored).
+  std::vector<std::string> warnings;
 };
 
 struct Attempt {
@@ -67,7 +69,8 @@ struct AttemptFailure {
   Attempt attempt;
   int status = 0;
   std::string error_class;  // connect, dns, tls, proxy, bad_url, timeout, idle, total, cancelled,
-                            // broken_stream, stream_error, bad_body, status
+                            // broken_stream, stream_error, bad_body, status, empty_response,
+                            // replay_miss, record
   std::string message;      // what a person reads: status and the provider's words, at most 2 KiB
   std::optional<Millis> retry_in;          // set when it is going to be tried again
   std::optional<std::string> retry_after;  // the header as it came
@@ -79,6 +82,8 @@ struct AttemptFailure {
 };
 
 struct Callbacks {
+  // The rate limiter makes this logical request wait so long; not called when it does not.
+  std::function<void(Millis)> on_rate_wait;
   // Once per logical request, when the size of the body is known and before the first attempt:
   // answers the max_tokens to send (a budget may lower it), or an error that ends the request.
   std::function<Result<int64_t>(size_t body_bytes)> on_size;
@@ -96,7 +101,8 @@ struct Generated {
   bool ok = false;
   Reply reply;  // with !ok: what had come before it broke (calls that were announced)
   Error error{Code::kModel, ""};  // with !ok. Codes: kModel, kNetwork, kContextFull, kCancelled,
-                                  // kTimeout, kBudget / kLedger (from a callback), kInternal
+                                  // kTimeout, kBudget / kLedger (from a callback), kInternal,
+                                  // kReplayMiss, kIo (a recording that cannot be written)
   int status = 0;
   int attempt = 1;  // the last one
   Millis first_byte{0};

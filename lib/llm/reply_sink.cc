@@ -93,6 +93,10 @@ Error ReplySink::Unusable() const {
 
 Status ReplySink::End(bool whole) {
   if (!stream_.ok()) return stream_;
+  if (head_.status == kOk && whole && form_ == Form::kUnknown && decoder_.empty_body_is_reply()) {
+    empty_reply_ = true;
+    return {};
+  }
   const bool began = form_ == Form::kStream || !body_.empty();
   if (head_.status == kOk && (!began || form_ == Form::kForeign || form_ == Form::kUnknown)) {
     unusable_ = true;

@@ -32,6 +32,8 @@ class ReplySink : public HttpSink {
   bool refused() const { return refused_; }
   // Neither an event stream nor JSON, or nothing at all.
   bool unusable() const { return unusable_; }
+  // A whole 200 without a body, from a format where that is an empty reply.
+  bool empty_reply() const { return empty_reply_; }
 
  private:
   enum class Form { kUnknown, kError, kStream, kJson, kForeign };
@@ -50,6 +52,7 @@ class ReplySink : public HttpSink {
   bool data_came_ = false;
   bool refused_ = false;
   bool unusable_ = false;
+  bool empty_reply_ = false;
 };
 
 }  // namespace norma::llm

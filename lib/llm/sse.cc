@@ -1,11 +1,20 @@
 #include "lib/llm/sse.h"
 
+#include <cstring>
+
 #include "lib/base/text.h"
 
 namespace norma::llm {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// Two passes of memchr are several times faster than one find_first_of. Answers the end when there
+// is none.
+const char* Seek(char wanted, std::string_view bytes) {
+  const void* found = std::memchr(bytes.data(), wanted, bytes.size());
+  return found == nullptr ? bytes.data() + bytes.size() : static_cast<const char*>(found);
+}
 
 Error TooLarge(std::string_view what) {
   return Error{Code::kModel, "an event stream " + std::string(what) + " is larger than " +
@@ -15,6 +24,7 @@ Error TooLarge(std::string_view what) {
 }  // namespace
 
 Status SseReader::Feed(std::string_view bytes) {
+  const char* lf = nullptr;  // the next LF, kept while the lines before it end with CR
   while (!bytes.empty()) {
     if (skip_lf_) {
       skip_lf_ = false;
@@ -24,7 +34,11 @@ Status SseReader::Feed(std::string_view bytes) {
       }
     }
     // Only CR and LF end a line. U+2028, U+2029 and U+0085 are legal inside JSON strings.
-    const size_t end = bytes.find_first_of("\r\n");
+    if (lf < bytes.data()) lf = Seek('\n', bytes);
+    const std::string_view before(bytes.data(), static_cast<size_t>(lf - bytes.data()));
+    const char* const stop = Seek('\r', before);
+    const bool ended = stop != bytes.data() + bytes.size();
+    const size_t end = ended ? static_cast<size_t>(stop - bytes.data()) : std::string_view::npos;
     const std::string_view piece = bytes.substr(0, end);
     if (partial_.size() + piece.size() > kEventBytesMax) return TooLarge("line");
     if (end == std::string_view::npos) {

@@ -37,6 +37,9 @@ class Decoder {
   virtual bool began() const = 0;
   // Bytes of text, thinking and arguments so far.
   virtual size_t content_bytes() const = 0;
+  // A 200 without a single byte of body is an empty reply (which Finish then need not confirm), not
+  // a broken one.
+  virtual bool empty_body_is_reply() const { return false; }
   // Ends the reply. Without the terminal marker: kModel "stream ended early". The reply in `out` is
   // filled in both cases with what came; calls whose block was not complete are left out.
   virtual Status Finish(Reply* out) = 0;
@@ -58,8 +61,13 @@ class Wire {
   virtual std::unique_ptr<Decoder> NewDecoder(DecodeEvents events) = 0;
   // A body that came with a status other than 200, at most 64 KiB of it.
   virtual ErrorClass Classify(int status, std::string_view body) const = 0;
+  // Servers of this format are known to end a turn without any content for no reason; the same
+  // request is then sent again (ProviderConfig::empty_retries).
+  virtual bool asks_again_when_empty() const { return false; }
 };
 
 std::unique_ptr<Wire> NewAnthropicWire(const ProviderConfig& config);
+std::unique_ptr<Wire> NewOpenAiChatWire(const ProviderConfig& config);
+std::unique_ptr<Wire> NewOpenAiResponsesWire(const ProviderConfig& config);
 
 }  // namespace norma::llm

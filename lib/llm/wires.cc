@@ -5,6 +5,8 @@
 #include "lib/base/text.h"
 #include "lib/llm/anthropic_encode.h"
 #include "lib/llm/http_provider.h"
+#include "lib/llm/openai_chat_encode.h"
+#include "lib/llm/openai_responses_encode.h"
 #include "lib/llm/script_provider.h"
 #include "lib/llm/wire.h"
 
@@ -15,7 +17,7 @@ constexpr std::string_view kScript = "script";
 
 struct WireEntry {
   WireRow row;
-  std::unique_ptr<Wire> (*make)(const ProviderConfig&);  // nullptr: not built yet
+  std::unique_ptr<Wire> (*make)(const ProviderConfig&);
   Status (*check)(const ProviderConfig&);
 };
 
@@ -24,12 +26,12 @@ constexpr std::array kWires = {
               &NewAnthropicWire,
               &CheckAnthropicBody},
     WireEntry{{"openai-chat", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
-              nullptr,
-              nullptr},
+              &NewOpenAiChatWire,
+              &CheckOpenAiChatBody},
     WireEntry{
         {"openai-responses", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
-        nullptr,
-        nullptr}};
+        &NewOpenAiResponsesWire,
+        &CheckOpenAiResponsesBody}};
 
 const WireEntry* FindEntry(std::string_view name) {
   const auto* found =
@@ -56,9 +58,7 @@ const WireRow* FindWire(std::string_view name) {
 
 std::vector<std::string> WireNames() {
   std::vector<std::string> names;
-  for (const WireEntry& entry : kWires) {
-    if (entry.make != nullptr) names.emplace_back(entry.row.name);
-  }
+  for (const WireEntry& entry : kWires) names.emplace_back(entry.row.name);
   return names;
 }
 
@@ -67,9 +67,6 @@ Result<std::unique_ptr<Provider>> NewProvider(const ProviderConfig& config, Tran
   if (config.format == kScript) return NewScriptProvider(config, clock);
   const WireEntry* entry = FindEntry(config.format);
   if (entry == nullptr) return UnknownFormat(config.format);
-  if (entry->make == nullptr) {
-    return Error{Code::kSpec, "model.format \"" + config.format + "\" is not supported yet"};
-  }
   ProviderConfig resolved = config;
   if (resolved.base_url.empty()) resolved.base_url = entry->row.default_base_url;
   NORMA_TRY(entry->check(resolved));
