@@ -137,6 +137,40 @@ void CheckBaseUrl(Loading& load) {
   }
 }
 
+// user:password is fine here: it opens a proxy, not a model; the redactor hides it.
+void CheckProxy(Loading& load) {
+  const Node* node = load.At("model.proxy");
+  if (node == nullptr || node->kind != NodeKind::kScalar) return;
+  const std::string& url = load.out.spec.model.proxy;
+  if (url.empty() && node->replaced) return;  // ${NAME:-} without a value: as if it were absent
+  const std::string lower = ToLower(url);
+  size_t host = 0;
+  for (const std::string_view scheme : {"http://", "https://", "socks5://"}) {
+    if (lower.starts_with(scheme)) host = scheme.size();
+  }
+  std::string_view authority = std::string_view(url).substr(host);
+  authority = authority.substr(0, authority.find_first_of("/?#"));
+  authority = authority.substr(authority.rfind('@') + 1);  // npos + 1 == 0
+  const bool odd = std::ranges::any_of(url, [](char c) { return c <= 0x20 || c == 0x7F; });
+  if (host == 0 || authority.empty() || authority.front() == ':' || odd) {
+    load.faults.Add(node->place, "model.proxy",
+                    "expected http://host:port, https://host:port or socks5://host:port "
+                    "(user:password@ before the host is allowed)");
+  }
+}
+
+void BuildRateLimit(Loading& load) {
+  RateLimit limit;
+  const bool by_second = Take(load, "model.rate_limit.per_second", limit.per_second);
+  const bool by_minute = Take(load, "model.rate_limit.per_minute", limit.per_minute);
+  Take(load, "model.rate_limit.burst", limit.burst);
+  if (by_second || by_minute) load.out.spec.model.rate_limit = limit;
+  if (const Node* burst = load.At("model.rate_limit.burst"); burst != nullptr && !by_second) {
+    load.faults.Add(burst->place, "model.rate_limit.burst",
+                    "how many may go out at once is said of per_second; set that too");
+  }
+}
+
 void CheckName(Loading& load) {
   Model& model = load.out.spec.model;
   const Node* node = load.At("model.name");
@@ -239,6 +273,12 @@ void BuildModel(Loading& load) {
   Take(load, "model.timeout.idle", model.timeout_idle);
   Take(load, "model.timeout.total", model.timeout_total);
   Take(load, "model.ca_file", model.ca_file);
+  Take(load, "model.max_token_key", model.max_token_key);
+  Take(load, "model.stream", model.stream);
+  Take(load, "model.empty_retries", model.empty_retries);
+  Take(load, "model.proxy", model.proxy);
+  BuildRateLimit(load);
+  CheckProxy(load);
   CheckFormat(load);
   CheckName(load);
   CheckBaseUrl(load);

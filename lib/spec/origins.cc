@@ -75,6 +75,15 @@ std::string Shown(const Node& node) {
   return cut.size() < line.size() ? std::string(cut) + "…" : line;
 }
 
+// What `norma check` prints is pasted into tickets: no password of a proxy goes along.
+std::string WithoutUser(const std::string& url) {
+  const size_t scheme = url.find("://");
+  const size_t start = scheme == std::string::npos ? 0 : scheme + 3;
+  const size_t at = url.substr(0, url.find('/', start)).rfind('@');
+  return at == std::string::npos || at < start ? url
+                                               : url.substr(0, start) + "***" + url.substr(at);
+}
+
 std::string From(const Loading& load, const Node& node) {
   const std::string where = load.faults.Where(node.place);
   // "--set budgets.turns": the key is said beside it.
@@ -105,7 +114,9 @@ std::vector<Origin> OriginsOf(const Loading& load) {
       continue;
     }
     if (node != nullptr) {
-      origins.push_back({key, Shown(*node), From(load, *node)});
+      const std::string shown = Shown(*node);
+      const bool is_proxy = row.path == "model.proxy" || row.path == "web.proxy";
+      origins.push_back({key, is_proxy ? WithoutUser(shown) : shown, From(load, *node)});
     } else if (row.path == "tools.enabled") {
       origins.push_back({key, DefaultTools(load), "default"});
     } else if (!row.fallback.empty()) {
