@@ -6,6 +6,7 @@
 #include <array>
 
 #include "lib/base/text.h"
+#include "lib/llm/proxy.h"
 
 namespace norma::agent {
 namespace {
@@ -48,6 +49,25 @@ Result<std::string> KeyFor(const spec::RunSpec& spec, const Environment& environ
                              where)};
   }
   return key;
+}
+
+// model.proxy, else what the environment says; fills config.proxy.
+Status ChooseModelProxy(const spec::RunSpec& spec, const Environment& environment,
+                        llm::ProviderConfig& config) {
+  const llm::ProxyChoice choice =
+      llm::ChooseProxy(config.base_url, spec.model.proxy,
+                       [&](std::string_view name) { return Lookup(environment, name); });
+  if (!choice.warning.empty()) config.warnings.push_back(choice.warning);
+  switch (choice.kind) {
+    case llm::ProxyChoice::Kind::kDirect:
+      return {};
+    case llm::ProxyChoice::Kind::kProxy:
+      config.proxy = choice.proxy;
+      return {};
+    case llm::ProxyChoice::Kind::kRefused:
+      break;
+  }
+  return Error{Code::kUsage, choice.why};
 }
 
 }  // namespace
@@ -127,6 +147,7 @@ Result<llm::ProviderConfig> ProviderFor(const spec::RunSpec& spec, const Environ
     }
     if (config.base_url.empty()) config.base_url = wire->default_base_url;
     config.base_url = TrimSlashes(std::move(config.base_url));
+    NORMA_TRY(ChooseModelProxy(spec, environment, config));
   }
   config.ca_file = model.ca_file;
   config.headers = model.headers;

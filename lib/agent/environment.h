@@ -31,7 +31,8 @@ std::optional<std::string> Lookup(const Environment& environment, std::string_vi
 // The variable that holds the key: model.api_key_env, else the format's own.
 std::string KeyVariable(const spec::RunSpec& spec);
 
-// kUsage when the key is missing or cannot be a header value. `key_file_text`: content of
+// kUsage when the key is missing or cannot be a header value, and when the environment's proxy must
+// not be used (a CGI request, an unusable scheme). `key_file_text`: content of
 // model.api_key_file, when the spec names one.
 Result<llm::ProviderConfig> ProviderFor(const spec::RunSpec& spec, const Environment& environment,
                                         const std::optional<std::string>& key_file_text);

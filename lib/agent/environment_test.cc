@@ -78,3 +78,29 @@ TEST_CASE("environment: the script model needs no key") {
   spec.model.format = "script";
   CHECK(ProviderFor(spec, {}, {}).value().api_key.empty());
 }
+
+TEST_CASE("environment: model.proxy goes before the rules of the environment") {
+  const Environment environment = {{"ANTHROPIC_API_KEY", "k"},
+                                   {"HTTPS_PROXY", "http://u:secret-word@env:1"},
+                                   {"HTTP_PROXY", "ftp://u:secret-word@env:1"}};
+  spec::RunSpec spec = AnthropicSpec();
+  CHECK(ProviderFor(spec, environment, {}).value().proxy == "http://u:secret-word@env:1");
+  spec.model.proxy = "socks5://spec:1";
+  CHECK(ProviderFor(spec, environment, {}).value().proxy == "socks5://spec:1");
+  spec.model.proxy.clear();
+  spec.model.base_url = "http://127.0.0.1:8080";
+  CHECK(ProviderFor(spec, environment, {}).value().proxy.empty());
+  spec.model.base_url = "http://h";
+  const auto refused = ProviderFor(spec, environment, {});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::kUsage);
+  CHECK(refused.error().message.find("secret-word") == std::string::npos);
+}
+
+TEST_CASE("environment: a proxy variable that is ignored is said") {
+  const Environment environment = {{"ANTHROPIC_API_KEY", "k"}, {"https_proxy", "http://:1"}};
+  const auto config = ProviderFor(AnthropicSpec(), environment, {});
+  REQUIRE(config.ok());
+  CHECK(config.value().proxy.empty());
+  CHECK(config.value().warnings == Names{"https_proxy is no URL of a proxy and is ignored"});
+}

@@ -104,12 +104,20 @@ Loop::Step Loop::OneReply(Scheduler& scheduler) {
     call->name = taken[nth++].name;
   }
   const auto message = std::make_shared<const Message>(std::move(generated.reply.message));
+  if (scope_.one_request && !scope_.fatal.has_value()) return AfterOnlyReply(scheduler, *message);
   if (nth == 0) return AfterText(generated, message);
   answer_.clear();
   asked_again_ = false;
   escalated_ = false;
   history_.push_back(message);
   return AfterTools(scheduler);
+}
+
+Loop::Step Loop::AfterOnlyReply(Scheduler& scheduler, const Message& message) {
+  scheduler.Abort("Interrupted: a probe runs no calls.");
+  [[maybe_unused]] const std::vector<ToolResult> paired = scheduler.TakeResults();
+  answer_ = TextOf(message);
+  return Ending{EndReason::kCompleted, "", {}};
 }
 
 Loop::Step Loop::AfterFailedReply(const llm::Generated& generated, Scheduler& scheduler) {
@@ -125,10 +133,15 @@ Loop::Step Loop::AfterFailedReply(const llm::Generated& generated, Scheduler& sc
     case Code::kBudget:
       NORMA_CHECK(scope_.limit_hit.has_value());
       return OnLimit(EndReason::kBudgetExceeded, *std::exchange(scope_.limit_hit, std::nullopt));
-    case Code::kTimeout:
-      return EndingOfLimit(EndReason::kTimeout, scope_.budget.HitOf(Limit::kWall));
+    case Code::kTimeout: {
+      Ending ending = EndingOfLimit(EndReason::kTimeout, scope_.budget.HitOf(Limit::kWall));
+      ending.message += ": " + message;
+      return ending;
+    }
     case Code::kReplayMiss:
       return Ending{EndReason::kReplayMiss, message, {}};
+    case Code::kIo:  // the recording cannot be written
+      return Ending{EndReason::kSetupFailed, message, {}};
     case Code::kContextFull:
       return Ending{EndReason::kPromptTooLong, message, {}};
     case Code::kInternal:
@@ -137,7 +150,6 @@ Loop::Step Loop::AfterFailedReply(const llm::Generated& generated, Scheduler& sc
       return Ending{EndReason::kLedgerError, message, {}};
     case Code::kUsage:
     case Code::kSpec:
-    case Code::kIo:
     case Code::kNotFound:
     case Code::kDenied:
     case Code::kInvalid:

@@ -33,6 +33,7 @@ class Loop {
 
   Step BeforeRequest();
   Step OneTurn();
+  Step AfterOnlyReply(Scheduler& scheduler, const Message& message);
   Step OneReply(Scheduler& scheduler);
   // Ends and pairs every call of the reply, whatever it is doing.
   void EndCalls(Scheduler& scheduler, const std::string& reason);

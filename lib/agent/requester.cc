@@ -15,6 +15,9 @@ TokenCounts CountsOf(const Usage& usage) {
   return {usage.input, usage.output, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h};
 }
 
+// A wait for the rate limit that a person is told of at once.
+constexpr Millis kWaitToldMin{1'000};
+
 // Did the provider perhaps work on this attempt although no answer was seen?
 bool MayBeBilled(const llm::AttemptFailure& failure) {
   if (failure.stream_began) return true;
@@ -64,6 +67,10 @@ llm::Generated Requester::Ask(const ChatRequest& request,
   callbacks.on_attempt = [&](const llm::Attempt& attempt) { return OnAttempt(attempt, open); };
   callbacks.on_failure = [&](const llm::AttemptFailure& fault) { return OnFailure(fault, open); };
   callbacks.on_call = on_call;
+  callbacks.on_rate_wait = [&](Millis wait) {
+    scope_.doing = fmt::format("waiting for the rate limit, {} ms", wait.count());
+    if (wait >= kWaitToldMin) scope_.observer.OnTick(scope_.doing);
+  };
   llm::Generated generated = Generate(request, callbacks, open);
   if (generated.ok) OnReply(generated, open);
   // Whatever path it took, nothing may stay reserved for a request that is over.

@@ -18,6 +18,7 @@
 #include "lib/base/text.h"
 #include "lib/io/files.h"
 #include "lib/io/process.h"
+#include "lib/llm/base_url.h"
 #include "lib/tool/read_log.h"
 
 namespace norma::agent {
@@ -142,6 +143,9 @@ Status Run::SetUp() {
   }
   roots_.emplace(std::move(roots).value());
   NORMA_ASSIGN(provider_, llm::NewProvider(input_.provider, *seams_.transport, *seams_.clock));
+  if (seams_.rate_limiter != nullptr) {
+    provider_ = llm::NewRateLimited(std::move(provider_), *seams_.rate_limiter);
+  }
   tools_ = EnabledTools(spec);
   purse_.emplace(spec.budgets.cost, spec.budgets.settlement_reserve);
   return {};
@@ -199,6 +203,7 @@ RunScope Run::MakeScope() {
       .doing = "starting",
       .fatal = std::nullopt,
       .limit_hit = std::nullopt,
+      .one_request = input_.one_request,
   };
 }
 
@@ -227,6 +232,14 @@ void Run::RecordStart(RunScope& scope) {
   if (!scope.Record(record).ok()) return;
   if (input_.prompt_was_repaired) {
     scope.Warn("prompt_utf8", "the prompt held invalid UTF-8; it was replaced by U+FFFD");
+  }
+  for (const std::string& warning : input_.provider.warnings) scope.Warn("model_proxy", warning);
+  if (const std::string doubled = llm::BaseUrlWarning(record.endpoint); !doubled.empty()) {
+    scope.Warn("model_base_url", doubled);
+  }
+  if (!input_.replay_folder.empty()) {
+    scope.Warn("replay", "the model's replies come from " + input_.replay_folder +
+                             "; nothing is sent, and costs are those of the recording");
   }
 }
 

@@ -19,6 +19,7 @@
 #include "lib/ledger/record.h"
 #include "lib/ledger/redactor.h"
 #include "lib/llm/provider.h"
+#include "lib/llm/rate_limit.h"
 #include "lib/spec/run_spec.h"
 
 namespace norma::agent {
@@ -43,6 +44,8 @@ struct RunInput {
   MonoTime started{};                        // the process's start: budgets.wall counts from here
   Millis tick{30'000};                       // how often Observer::OnTick is called while waiting
   int watch_output_fd = -1;                  // stdout when a reader that goes away must end the run
+  std::string replay_folder;                 // answers come from here; empty: from the network
+  bool one_request = false;  // a probe: whatever the first reply holds, the run is completed
 };
 
 // The places where tests put something else.
@@ -50,6 +53,7 @@ struct Seams {
   Clock* clock = nullptr;
   Transport* transport = nullptr;
   std::function<Result<std::unique_ptr<AppendFile>>(const std::string& path)> open_ledger;
+  llm::RateLimiter* rate_limiter = nullptr;  // shared by all runs of the process; may be null
 };
 
 struct RunResult {

@@ -394,6 +394,53 @@ TEST_CASE("run: every message is sent as it was sent before: request n+1 extends
   }
 }
 
+TEST_CASE("run: a request without a recording ends the run as replay_miss, at once") {
+  RunHarness house;
+  house.provider.retry.retries = 3;
+  ModelReply miss;
+  miss.failure = HttpFailure::kReplayMiss;
+  const RunResult result = house.Run({miss});
+  CHECK(result.reason == EndReason::kReplayMiss);
+  CHECK(result.exit_code == 10);
+  CHECK(house.Story() == Story{"run.started", "request.sent", "request.failed:replay_miss",
+                               "run.ended:replay_miss"});
+  CheckSound(house);
+}
+
+TEST_CASE("run: a recording that cannot be written ends the run as setup_failed") {
+  RunHarness house;
+  ModelReply lost;
+  lost.failure = HttpFailure::kRecord;
+  const RunResult result = house.Run({lost});
+  CHECK(result.reason == EndReason::kSetupFailed);
+  CHECK(house.Story().back() == "run.ended:setup_failed");
+}
+
+TEST_CASE("run: a probe is one request, whatever the reply holds") {
+  for (const ModelReply& reply : {Says(""), Calls({{"toolu_1", "Read", R"({"file_path":"x"})"}})}) {
+    RunHarness house;
+    house.spec.tools.enabled.clear();
+    house.one_request = true;
+    const RunResult result = house.Run({reply});
+    CHECK(result.reason == EndReason::kCompleted);
+    CHECK(house.requests.size() == 1);
+    CheckSound(house);
+  }
+}
+
+TEST_CASE("run: a wait for the rate limit that does not fit ends the run at once") {
+  RunHarness house;
+  house.spec.budgets.wall = Millis{5'000};
+  house.spec.budgets.grace = Millis{0};
+  norma::testing::HandClock clock;
+  llm::RateLimiter limiter({0, 1, 0}, clock);
+  house.rate_limiter = &limiter;
+  ModelTransport transport(AlwaysCalls("Read", R"({"file_path":"x"})"));
+  const RunResult result = house.Run(transport, clock);
+  CHECK(result.reason == EndReason::kTimeout);
+  CHECK(result.message.find("model.rate_limit asks for a wait of 60.0 s") != std::string::npos);
+  CHECK(transport.bodies().size() == 1);
+}
 TEST_CASE("run: denied calls count against the call budget") {
   RunHarness house;
   house.spec.mode = Mode::kDontAsk;

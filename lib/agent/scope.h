@@ -42,6 +42,8 @@ struct RunScope {
   std::optional<Ending> fatal;        // ends the run whatever else happens
   std::optional<LimitHit> limit_hit;  // a budget refused a call or an effect
 
+  bool one_request = false;  // a probe: the first reply ends the run, whatever it holds
+
   // Appends (and, for announcements, syncs). The first failure is fatal.
   Status Record(const ledger::Record& record);
   Status Announce(const ledger::Record& record);

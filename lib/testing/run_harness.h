@@ -74,9 +74,11 @@ class RunHarness {
     input.temp_folder = folder.path();
     input.environment = {{"PATH", "/usr/bin:/bin"}};
     input.started = clock.Now();
+    input.one_request = one_request;
     agent::Seams seams;
     seams.clock = &clock;
     seams.transport = &transport;
+    seams.rate_limiter = rate_limiter;
     seams.open_ledger = [this](const std::string&) -> Result<std::unique_ptr<AppendFile>> {
       if (ledger_refused) return Error{Code::kIo, "No such device"};
       return std::unique_ptr<AppendFile>(std::make_unique<MemoryAppendFile>(disk));
@@ -139,6 +141,8 @@ class RunHarness {
   Cancel cancel;
   std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>();
   bool ledger_refused = false;
+  bool one_request = false;
+  llm::RateLimiter* rate_limiter = nullptr;
   std::string protocol_fault;
   std::vector<std::string> requests;
 };
