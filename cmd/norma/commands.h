@@ -10,6 +10,7 @@
 namespace norma::cmd {
 
 int RunCommand(const RunFlags& flags, ProcessState& process);
+int ProbeModelCommand(const ProbeFlags& flags, ProcessState& process);
 int CheckCommand(const SpecFlags& flags, bool as_json, ProcessState& process);
 int ExplainCommand(const ExplainFlags& flags, ProcessState& process);
 int LedgerVerifyCommand(const std::vector<std::string>& files);

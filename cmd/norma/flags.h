@@ -25,6 +25,13 @@ struct RunFlags {
   OutputFormat output = OutputFormat::kText;
   bool quiet = false;
   bool verbose = false;
+  std::optional<std::string> record;
+  std::optional<std::string> replay;
+};
+
+struct ProbeFlags {
+  SpecFlags spec;
+  bool json = false;
 };
 
 struct ExplainFlags {

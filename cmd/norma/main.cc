@@ -21,6 +21,7 @@ struct AllFlags {
   RunFlags run;
   ExplainFlags explain;
   SpecFlags check;
+  ProbeFlags probe;
   bool check_json = false;
   bool cost_json = false;
   std::string output = "text";
@@ -51,8 +52,15 @@ int Dispatch(CLI::App& app, AllFlags& flags) {
   ProcessState process;
   if (is("check")) return CheckCommand(flags.check, flags.check_json, process);
   if (is("explain")) return ExplainCommand(flags.explain, process);
+  if (is("probe")) {
+    if (app.get_subcommand("probe")->got_subcommand("model")) {
+      return ProbeModelCommand(flags.probe, process);
+    }
+    Complain("norma: of the probes only `norma probe model` is supported yet\n");
+    return kUsageExit;
+  }
   if (!flags.later.empty()) {
-    Complain("norma: --resume, --record and --replay are not supported yet\n");
+    Complain("norma: --resume is not supported yet\n");
     return kUsageExit;
   }
   flags.run.output = flags.output == "json"          ? OutputFormat::kJson
@@ -72,8 +80,17 @@ void Define(CLI::App& app, AllFlags& flags) {
       ->check(CLI::IsMember({"text", "json", "stream-json"}));
   run->add_flag("-q,--quiet", flags.run.quiet, "no progress on stderr");
   run->add_flag("-v,--verbose", flags.run.verbose, "more progress on stderr");
-  for (const char* name : {"--resume", "--record", "--replay"}) {
-    run->add_option(name, flags.later, "not supported yet");
+  CLI::Option* record =
+      run->add_option("--record", flags.run.record, "write every HTTP exchange to this folder");
+  run->add_option("--replay", flags.run.replay, "take every answer from this folder, send nothing")
+      ->excludes(record);
+  run->add_option("--resume", flags.later, "not supported yet");
+  CLI::App* probe = app.add_subcommand("probe", "one real call, to see whether a spec works");
+  probe->require_subcommand(1);
+  for (const char* what : {"model", "search", "mcp"}) {
+    CLI::App* one = probe->add_subcommand(what, std::string("probe the ") + what);
+    AddSpecFlags(one, flags.probe.spec);
+    one->add_flag("--json", flags.probe.json, "as one JSON object");
   }
   CLI::App* check = app.add_subcommand("check", "validate a spec and show what it means");
   AddSpecFlags(check, flags.check);
@@ -129,7 +146,7 @@ int Main(std::vector<std::string> arguments) {
     }
     arguments.insert(arguments.begin(), "run");  // norma SPEC is the short form
   }
-  if (!arguments.empty() && (arguments[0] == "batch" || arguments[0] == "probe")) {
+  if (!arguments.empty() && arguments[0] == "batch") {
     Complain(fmt::format("norma: `norma {}` is not supported yet\n", arguments[0]));
     return kUsageExit;
   }
