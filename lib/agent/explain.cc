@@ -102,7 +102,7 @@ Result<Explanation> Explain(const spec::RunSpec& spec, const std::string& name,
   env.protected_paths = protected_paths;
   const Policy policy = PolicyOf(spec);
   Judge judge(policy, {tool});
-  Judged judged = judge.Look(name, arguments, env);
+  Judged judged = judge.Look(name, arguments, env, policy.mode());
   if (judged.kind == Judged::Kind::kInvalid) return Error{Code::kUsage, judged.message};
   Explanation explanation{std::move(judged.verdict), std::move(judged.message)};
   const auto& enabled = spec.tools.enabled;

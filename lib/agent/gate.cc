@@ -12,16 +12,25 @@ namespace {
 
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kShownNameBytesMax = 80;
+constexpr size_t kIdBytesMax = 4096;  // gateways hide signatures in ids; the ledger keeps 8 KiB
 
 bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '-';
 }
 
-// What every model API takes back as an id or as the name of a tool.
+// What every model API takes back as the name of a tool.
 bool IsLegalName(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax &&
          std::all_of(name.begin(), name.end(), IsNameCharacter);
+}
+
+// What the provider takes back as the id of a call. Anthropic names the characters; the others take
+// what they gave, and some models (Kimi: "functions.LS:0") lose their way when it is another one.
+bool IsLegalId(std::string_view format, std::string_view id) {
+  const bool free = format == "openai-chat" || format == "openai-responses";
+  const auto fits = [free](char c) { return free ? c > 0x20 && c < 0x7f : IsNameCharacter(c); };
+  return !id.empty() && id.size() <= kIdBytesMax && std::all_of(id.begin(), id.end(), fits);
 }
 
 std::string LegalName(std::string_view name) {
@@ -94,7 +103,8 @@ const tool::Tool* Judge::Find(std::string_view name) const {
   return nullptr;
 }
 
-Judged Judge::Look(std::string_view name, const std::string& input, const tool::ToolEnv& env) {
+Judged Judge::Look(std::string_view name, const std::string& input, const tool::ToolEnv& env,
+                   Mode mode) {
   const tool::Tool* tool = Find(name);
   if (tool == nullptr) {
     std::vector<std::string> names;
@@ -125,7 +135,7 @@ Judged Judge::Look(std::string_view name, const std::string& input, const tool::
   facts.own = prepared.value().own;
   facts.own_message = prepared.value().own_message;
   facts.actions = prepared.value().actions;
-  Verdict verdict = policy_.Judge(facts);
+  Verdict verdict = policy_.Judge(facts, mode);
   if (!verdict.allowed) return Denied(std::move(verdict));
   Judged judged;
   judged.kind = Judged::Kind::kAllowed;
@@ -149,19 +159,20 @@ void Gate::Disable(const std::vector<std::string>& tools, std::string why) {
 std::string Gate::UniqueId(const ToolCall& call, bool* duplicate) {
   *duplicate = !call.id.empty() && !reply_ids_.insert(call.id).second;
   std::string id = call.id;
-  if (!IsLegalName(id) || ids_.contains(id)) {
+  const bool legal = IsLegalId(scope_.spec.model.format, id);
+  if (!legal || scope_.state.call_ids.contains(id)) {
     // Ids pair results with calls for the provider; ours differ from the model's only here.
     do {
-      id = fmt::format("call_{}", ++calls_);
-    } while (ids_.contains(id));
+      id = fmt::format("call_{}", ++scope_.state.calls);
+    } while (scope_.state.call_ids.contains(id));
     if (!call.id.empty()) {
-      scope_.Warn("call_id_replaced",
-                  fmt::format("the model gave a call of {} an id that {}; it is {} here",
-                              LegalName(call.name),
-                              IsLegalName(call.id) ? "was used before" : "is not legal", id));
+      scope_.Warn(
+          "call_id_replaced",
+          fmt::format("the model gave a call of {} an id that {}; it is {} here",
+                      LegalName(call.name), legal ? "was used before" : "is not legal", id));
     }
   }
-  ids_.insert(id);
+  scope_.state.call_ids.insert(id);
   return id;
 }
 
@@ -187,12 +198,12 @@ Judged Gate::Look(const ToolCall& call) {
         "repeated key), so it was not run. Send the call again.",
         call.name));
   }
-  return judge_.Look(call.name, call.valid_input, scope_.env);
+  return judge_.Look(call.name, call.valid_input, scope_.env, scope_.mode);
 }
 
 std::optional<LimitHit> Gate::BudgetAgainst(const ToolCall& call) const {
-  if (!scope_.budget.Fits(Limit::kCalls, 1)) return scope_.budget.HitOf(Limit::kCalls);
-  return scope_.budget.ToolCallFits(call.name);
+  if (!scope_.budget().Fits(Limit::kCalls, 1)) return scope_.budget().HitOf(Limit::kCalls);
+  return scope_.budget().ToolCallFits(call.name);
 }
 
 Gate::Taken Gate::Take(const ToolCall& call) {
@@ -208,7 +219,11 @@ Gate::Taken Gate::Take(const ToolCall& call) {
     misnamed_.emplace(ours.id, RepairUtf8(CutUtf8(call.name, kShownNameBytesMax)));
   }
   Taken taken{ours.id, ours.name};
-  scheduler_->Add(std::move(ours), tool != nullptr && tool->parallel);
+  const Scheduler::How how = tool == nullptr       ? Scheduler::How::kExclusive
+                             : tool->on_run_thread ? Scheduler::How::kOnRunThread
+                             : tool->parallel      ? Scheduler::How::kParallel
+                                                   : Scheduler::How::kExclusive;
+  scheduler_->Add(std::move(ours), how);
   return taken;
 }
 
@@ -216,7 +231,7 @@ CallStart Gate::OnStart(const ToolCall& call) {
   Judged judged = LookAndRecord(call);
   std::string refusal = RefusalOf(call, judged);
   if (!refusal.empty()) return tool::Fail(std::move(refusal));
-  scope_.budget.ChargeToolCall(call.name);
+  scope_.budget().ChargeToolCall(call.name);
   return std::move(judged.prepared.run);
 }
 
@@ -227,8 +242,8 @@ void Gate::OnSkipped(const ToolCall& call) {
 Judged Gate::LookAndRecord(const ToolCall& call) {
   Judged judged = Look(call);
   RecordJudged(call, judged);
-  if (judged.kind == Judged::Kind::kDenied && first_denied_.empty()) {
-    first_denied_ = fmt::format("{}: {}", call.name, judged.verdict.message);
+  if (judged.kind == Judged::Kind::kDenied && scope_.state.first_denied.empty()) {
+    scope_.state.first_denied = fmt::format("{}: {}", call.name, judged.verdict.message);
   }
   return judged;
 }
@@ -236,13 +251,14 @@ Judged Gate::LookAndRecord(const ToolCall& call) {
 // Why a call does not run, in this order; empty when it does. Counts it.
 std::string Gate::RefusalOf(const ToolCall& call, const Judged& judged) {
   const std::optional<LimitHit> hit = BudgetAgainst(call);
-  scope_.budget.Charge(Limit::kCalls, 1);
+  scope_.budget().Charge(Limit::kCalls, 1);
   // A call that is refused anyway still counts: a model cannot spend a budget on nothing but
   // denials.
-  if (hit.has_value() && !scope_.limit_hit.has_value()) scope_.limit_hit = hit;
+  if (hit.has_value() && !scope_.state.limit_hit.has_value()) scope_.state.limit_hit = hit;
   if (judged.kind != Judged::Kind::kAllowed) return judged.message;
-  if (scope_.fatal.has_value() || scope_.cancel.tripped()) return "Not run: the run is ending.";
-  if (scope_.spec.fail_on_denied && !first_denied_.empty()) {
+  if (scope_.state.fatal.has_value() || scope_.cancel.tripped())
+    return "Not run: the run is ending.";
+  if (scope_.spec.fail_on_denied && !scope_.state.first_denied.empty()) {
     return "Not run: the run ends because a call was denied.";
   }
   if (!hit.has_value()) return "";
@@ -259,23 +275,23 @@ void Gate::RecordJudged(const ToolCall& call, const Judged& judged) {
   record.rule = judged.verdict.rule;
   record.line = judged.verdict.line;
   record.reason = judged.kind == Judged::Kind::kInvalid ? judged.message : judged.verdict.message;
-  // A failure is kept in scope.fatal; Take starts nothing then.
+  // A failure is kept in scope.state.fatal; Take starts nothing then.
   [[maybe_unused]] const Status ignored = scope_.Record(record);
 }
 
 Result<std::string> Gate::OnBegin(const ToolCall& call, const tool::ActionReport& action) {
-  if (scope_.fatal.has_value()) return Error{Code::kCancelled, "the run is ending"};
-  if (!scope_.budget.Fits(Limit::kActions, 1)) {
-    const LimitHit hit = scope_.budget.HitOf(Limit::kActions);
-    if (!scope_.limit_hit.has_value()) scope_.limit_hit = hit;
+  if (scope_.state.fatal.has_value()) return Error{Code::kCancelled, "the run is ending"};
+  if (!scope_.budget().Fits(Limit::kActions, 1)) {
+    const LimitHit hit = scope_.budget().HitOf(Limit::kActions);
+    if (!scope_.state.limit_hit.has_value()) scope_.state.limit_hit = hit;
     return Error{Code::kBudget,
                  fmt::format("Not run: budgets.{} ({}) is used up.", hit.name, hit.value)};
   }
-  std::string id = fmt::format("a{}", actions_ + 1);
+  std::string id = fmt::format("a{}", scope_.state.actions + 1);
   NORMA_TRY(scope_.Announce(ledger::ActionStarted{
       .id = id, .call = call.id, .action = action.summary, .detail = DetailOf(action)}));
-  ++actions_;
-  scope_.budget.Charge(Limit::kActions, 1);
+  ++scope_.state.actions;
+  scope_.budget().Charge(Limit::kActions, 1);
   return id;
 }
 
@@ -287,23 +303,23 @@ void Gate::OnEnd(const ToolCall& call, const std::string& action_id,
   record.action = outcome.summary;
   record.detail = DetailOf(outcome);
   record.duration_ms = outcome.duration.count();
-  [[maybe_unused]] const Status ignored = scope_.Record(record);  // kept in scope.fatal
+  [[maybe_unused]] const Status ignored = scope_.Record(record);  // kept in scope.state.fatal
 }
 
 MonoTime Gate::DeadlineOf(const ToolCall& call) {
-  scope_.doing = call.name + " runs";
-  const MonoTime hard = scope_.budget.HardDeadline();
-  const std::optional<Millis> left = scope_.budget.ToolWallLeft(call.name);
+  scope_.state.doing = call.name + " runs";
+  const MonoTime hard = scope_.budget().HardDeadline();
+  const std::optional<Millis> left = scope_.budget().ToolWallLeft(call.name);
   if (!left.has_value()) return hard;
   return std::min(hard, scope_.clock.Now() + std::max(*left, Millis{0}));
 }
 
 void Gate::OnFinished(const ToolCall& call, tool::ToolOutput& output, bool synthetic,
                       Millis duration) {
-  scope_.budget.ChargeToolWall(call.name, duration);
-  const std::optional<Millis> left = scope_.budget.ToolWallLeft(call.name);
-  if (left.has_value() && left->count() <= 0 && !scope_.limit_hit.has_value()) {
-    scope_.limit_hit = scope_.budget.ToolWallHit(call.name);
+  scope_.budget().ChargeToolWall(call.name, duration);
+  const std::optional<Millis> left = scope_.budget().ToolWallLeft(call.name);
+  if (left.has_value() && left->count() <= 0 && !scope_.state.limit_hit.has_value()) {
+    scope_.state.limit_hit = scope_.budget().ToolWallHit(call.name);
   }
   ledger::CallFinished record;
   record.call = call.id;
@@ -313,7 +329,7 @@ void Gate::OnFinished(const ToolCall& call, tool::ToolOutput& output, bool synth
   record.truncated = output.truncated;
   record.synthetic = synthetic;
   record.duration_ms = duration.count();
-  [[maybe_unused]] const Status ignored = scope_.Record(record);  // kept in scope.fatal
+  [[maybe_unused]] const Status ignored = scope_.Record(record);  // kept in scope.state.fatal
 }
 
 }  // namespace norma::agent

@@ -34,7 +34,7 @@ class Judge {
  public:
   Judge(const Policy& policy, std::vector<const tool::Tool*> offered);
   // `input`: the checked arguments (ToolCall::valid_input).
-  Judged Look(std::string_view tool, const std::string& input, const tool::ToolEnv& env);
+  Judged Look(std::string_view tool, const std::string& input, const tool::ToolEnv& env, Mode mode);
   const std::vector<const tool::Tool*>& offered() const { return offered_; }
   const tool::Tool* Find(std::string_view name) const;
 
@@ -60,8 +60,6 @@ class Gate : public CallEvents {
   // These tools are refused from now on (settlement).
   void Disable(const std::vector<std::string>& tools, std::string why);
   bool IsDisabled(std::string_view tool) const { return disabled_.contains(tool); }
-  // The first denied call, when there was one: on_denied: fail ends the run with it.
-  const std::string& first_denied() const { return first_denied_; }
 
   CallStart OnStart(const ToolCall& call) override;
   void OnSkipped(const ToolCall& call) override;
@@ -86,13 +84,9 @@ class Gate : public CallEvents {
   Scheduler* scheduler_ = nullptr;
   std::set<std::string, std::less<>> disabled_;
   std::string disabled_why_;
-  std::set<std::string, std::less<>> ids_;         // of the whole run
   std::set<std::string, std::less<>> reply_ids_;   // as the model gave them in this reply
   std::set<std::string, std::less<>> duplicates_;  // our ids of calls that share a model's id
   std::map<std::string, std::string, std::less<>> misnamed_;  // our id, what the model wrote
-  std::string first_denied_;
-  int64_t calls_ = 0;
-  int64_t actions_ = 0;
 };
 
 }  // namespace norma::agent

@@ -45,7 +45,7 @@ LoopOutcome Loop::Run(const std::string& prompt) {
 }
 
 Loop::Step Loop::BeforeRequest() {
-  if (scope_.fatal.has_value()) return *scope_.fatal;
+  if (scope_.state.fatal.has_value()) return *scope_.state.fatal;
   if (scope_.cancel.tripped()) return EndingOfCancel(scope_, false);
   if (++iterations_ > kIterationsMax) {
     return EndingOfLimit(EndReason::kMaxTurns,
@@ -56,7 +56,7 @@ Loop::Step Loop::BeforeRequest() {
 
 ChatRequest Loop::BuildRequest() const {
   ChatRequest request;
-  request.system = scope_.spec.system;
+  request.system = scope_.system;
   request.system_static = request.system.size();
   request.messages = history_;
   for (const tool::Tool* tool : judge_.offered()) {
@@ -89,7 +89,7 @@ void Loop::EndCalls(Scheduler& scheduler, const std::string& reason) {
 
 Loop::Step Loop::OneReply(Scheduler& scheduler) {
   std::vector<Gate::Taken> taken;  // the calls so far, in the order they stand in the reply
-  scope_.doing = "waiting for the model";
+  scope_.state.doing = "waiting for the model";
   llm::Generated generated = requester_.Ask(
       BuildRequest(), [&](const ToolCall& call) { taken.push_back(gate_.Take(call)); });
   if (!generated.ok) return AfterFailedReply(generated, scheduler);
@@ -104,7 +104,8 @@ Loop::Step Loop::OneReply(Scheduler& scheduler) {
     call->name = taken[nth++].name;
   }
   const auto message = std::make_shared<const Message>(std::move(generated.reply.message));
-  if (scope_.one_request && !scope_.fatal.has_value()) return AfterOnlyReply(scheduler, *message);
+  if (scope_.one_request && !scope_.state.fatal.has_value())
+    return AfterOnlyReply(scheduler, *message);
   if (nth == 0) return AfterText(generated, message);
   answer_.clear();
   asked_again_ = false;
@@ -126,15 +127,16 @@ Loop::Step Loop::AfterFailedReply(const llm::Generated& generated, Scheduler& sc
   EndCalls(scheduler, "Interrupted: the reply that made this call broke off.");
   // Half of an answer is no answer; the ledger has what came.
   answer_.clear();
-  if (scope_.fatal.has_value()) return *scope_.fatal;
+  if (scope_.state.fatal.has_value()) return *scope_.state.fatal;
   if (scope_.cancel.tripped()) return EndingOfCancel(scope_, false);
   const std::string& message = generated.error.message;
   switch (generated.error.code) {
     case Code::kBudget:
-      NORMA_CHECK(scope_.limit_hit.has_value());
-      return OnLimit(EndReason::kBudgetExceeded, *std::exchange(scope_.limit_hit, std::nullopt));
+      NORMA_CHECK(scope_.state.limit_hit.has_value());
+      return OnLimit(EndReason::kBudgetExceeded,
+                     *std::exchange(scope_.state.limit_hit, std::nullopt));
     case Code::kTimeout: {
-      Ending ending = EndingOfLimit(EndReason::kTimeout, scope_.budget.HitOf(Limit::kWall));
+      Ending ending = EndingOfLimit(EndReason::kTimeout, scope_.budget().HitOf(Limit::kWall));
       ending.message += ": " + message;
       return ending;
     }
@@ -183,7 +185,7 @@ bool Loop::RecoverFromCut(const MessagePtr& message) {
 
 Loop::Step Loop::AfterText(const llm::Generated& generated, const MessagePtr& message) {
   const std::string& stop = generated.reply.stop_reason;
-  if (scope_.fatal.has_value()) return *scope_.fatal;
+  if (scope_.state.fatal.has_value()) return *scope_.state.fatal;
   if (stop == "max_tokens" && RecoverFromCut(message)) return std::nullopt;
   escalated_ = false;
   answer_ += TextOf(*message);
@@ -215,22 +217,23 @@ Loop::Step Loop::AfterText(const llm::Generated& generated, const MessagePtr& me
 }
 
 Loop::Step Loop::AfterTools(Scheduler& scheduler) {
-  scope_.doing = "tools run";
-  if (scope_.fatal.has_value() || !scheduler.WaitAll(scope_.cancel, scope_.budget.HardDeadline())) {
-    const bool timed_out = !scope_.fatal.has_value() && !scope_.cancel.tripped();
+  scope_.state.doing = "tools run";
+  if (scope_.state.fatal.has_value() ||
+      !scheduler.WaitAll(scope_.cancel, scope_.budget().HardDeadline())) {
+    const bool timed_out = !scope_.state.fatal.has_value() && !scope_.cancel.tripped();
     EndCalls(scheduler, timed_out ? "Interrupted: the time of the run is used up."
                                   : "Interrupted: the run was stopped.");
-    if (timed_out) return EndingOfLimit(EndReason::kTimeout, scope_.budget.HitOf(Limit::kWall));
+    if (timed_out) return EndingOfLimit(EndReason::kTimeout, scope_.budget().HitOf(Limit::kWall));
     return EndingOfCancel(scope_, true);
   }
   std::vector<Block> results;
   for (ToolResult& result : scheduler.TakeResults()) results.emplace_back(std::move(result));
   Append(Role::kUser, std::move(results));
 
-  if (scope_.fatal.has_value()) return *scope_.fatal;
+  if (scope_.state.fatal.has_value()) return *scope_.state.fatal;
   if (scope_.cancel.tripped()) return EndingOfCancel(scope_, true);
-  if (scope_.spec.fail_on_denied && !settling_.has_value() && !gate_.first_denied().empty()) {
-    return Ending{EndReason::kDenied, "a call was denied: " + gate_.first_denied(), {}};
+  if (scope_.spec.fail_on_denied && !settling_.has_value() && !scope_.state.first_denied.empty()) {
+    return Ending{EndReason::kDenied, "a call was denied: " + scope_.state.first_denied, {}};
   }
   return CheckTurnBudgets();
 }
@@ -238,18 +241,19 @@ Loop::Step Loop::AfterTools(Scheduler& scheduler) {
 Loop::Step Loop::CheckTurnBudgets() {
   if (settling_.has_value()) {
     if (++settle_turns_ >= scope_.spec.settlement->turns) return *settling_;
-    scope_.limit_hit.reset();
+    scope_.state.limit_hit.reset();
     return std::nullopt;
   }
-  if (scope_.limit_hit.has_value()) {
-    return OnLimit(EndReason::kBudgetExceeded, *std::exchange(scope_.limit_hit, std::nullopt));
+  if (scope_.state.limit_hit.has_value()) {
+    return OnLimit(EndReason::kBudgetExceeded,
+                   *std::exchange(scope_.state.limit_hit, std::nullopt));
   }
-  const std::optional<int64_t>& turns = scope_.budget.limits().turns;
-  if (turns.has_value() && turn_ + 1 > *turns) {
-    return OnLimit(EndReason::kMaxTurns, scope_.budget.HitOf(Limit::kTurns));
+  if (scope_.turns_max.has_value() && turn_ + 1 > *scope_.turns_max) {
+    return OnLimit(EndReason::kMaxTurns, LimitHit{scope_.is_main() ? "turns" : "agents.turns",
+                                                  std::to_string(*scope_.turns_max)});
   }
-  if (scope_.budget.WallReached(scope_.clock.Now())) {
-    return OnLimit(EndReason::kTimeout, scope_.budget.HitOf(Limit::kWall));
+  if (scope_.budget().WallReached(scope_.clock.Now())) {
+    return OnLimit(EndReason::kTimeout, scope_.budget().HitOf(Limit::kWall));
   }
   ++turn_;
   Continue("next_turn");
@@ -281,7 +285,7 @@ void Loop::AppendText(std::string text) {
 }
 
 void Loop::Continue(std::string_view reason) {
-  // A failure is kept in scope.fatal; BeforeRequest looks at it.
+  // A failure is kept in scope.state.fatal; BeforeRequest looks at it.
   [[maybe_unused]] const Status ignored = scope_.Record(ledger::LoopContinued{std::string(reason)});
 }
 

@@ -61,15 +61,15 @@ Requester::Requester(RunScope& scope, llm::Provider& provider, bool may_cache)
 llm::Generated Requester::Ask(const ChatRequest& request,
                               const std::function<void(const ToolCall&)>& on_call) {
   Open open;
-  open.id = fmt::format("r{}", ++requests_);
+  open.id = fmt::format("r{}", ++scope_.state.requests);
   llm::Callbacks callbacks;
   callbacks.on_size = [&](size_t bytes) { return Fit(request, bytes, open); };
   callbacks.on_attempt = [&](const llm::Attempt& attempt) { return OnAttempt(attempt, open); };
   callbacks.on_failure = [&](const llm::AttemptFailure& fault) { return OnFailure(fault, open); };
   callbacks.on_call = on_call;
   callbacks.on_rate_wait = [&](Millis wait) {
-    scope_.doing = fmt::format("waiting for the rate limit, {} ms", wait.count());
-    if (wait >= kWaitToldMin) scope_.observer.OnTick(scope_.doing);
+    scope_.state.doing = fmt::format("waiting for the rate limit, {} ms", wait.count());
+    if (wait >= kWaitToldMin) scope_.observer.OnTick(scope_.state.doing);
   };
   llm::Generated generated = Generate(request, callbacks, open);
   if (generated.ok) OnReply(generated, open);
@@ -83,7 +83,7 @@ llm::Generated Requester::Generate(const ChatRequest& request, const llm::Callba
                                    Open& open) {
   const Wake wake{scope_.inbox->fd(), [this] { scope_.inbox->Serve(); }};
   try {
-    return provider_.Generate(request, scope_.budget.HardDeadline(), scope_.cancel, wake,
+    return provider_.Generate(request, scope_.budget().HardDeadline(), scope_.cancel, wake,
                               callbacks);
   } catch (const std::exception& error) {
     llm::Generated generated;
@@ -93,7 +93,8 @@ llm::Generated Requester::Generate(const ChatRequest& request, const llm::Callba
       failure.attempt = *open.in_flight;
       failure.error_class = "internal";
       failure.message = error.what();
-      [[maybe_unused]] const Status ignored = OnFailure(failure, open);  // kept in scope.fatal
+      [[maybe_unused]] const Status ignored =
+          OnFailure(failure, open);  // kept in scope.state.fatal
     }
     return generated;
   }
@@ -102,15 +103,15 @@ llm::Generated Requester::Generate(const ChatRequest& request, const llm::Callba
 Error Requester::Refuse(LimitHit hit) {
   Error error{Code::kBudget,
               fmt::format("budgets.{} ({}) does not allow another request", hit.name, hit.value)};
-  if (!scope_.limit_hit.has_value()) scope_.limit_hit = std::move(hit);
+  if (!scope_.state.limit_hit.has_value()) scope_.state.limit_hit = std::move(hit);
   return error;
 }
 
 Result<int64_t> Requester::Fit(const ChatRequest& request, size_t body_bytes, Open& open) {
-  Budget& budget = scope_.budget;
+  Budget& budget = scope_.budget();
   open.body_bytes = body_bytes;
-  open.estimated = estimator_.Upper(static_cast<int64_t>(body_bytes));
-  const int64_t likely = estimator_.Likely(static_cast<int64_t>(body_bytes));
+  open.estimated = scope_.state.estimator.Upper(static_cast<int64_t>(body_bytes));
+  const int64_t likely = scope_.state.estimator.Likely(static_cast<int64_t>(body_bytes));
   if (likely > scope_.spec.context_window) {
     return Error{Code::kContextFull,
                  fmt::format("prompt is too long: about {} tokens, context.window is {}", likely,
@@ -137,8 +138,8 @@ Result<int64_t> Requester::Fit(const ChatRequest& request, size_t body_bytes, Op
 }
 
 Status Requester::OnAttempt(const llm::Attempt& attempt, Open& open) {
-  Budget& budget = scope_.budget;
-  if (scope_.fatal.has_value()) return Error{Code::kLedger, scope_.fatal->message};
+  Budget& budget = scope_.budget();
+  if (scope_.state.fatal.has_value()) return Error{Code::kLedger, scope_.state.fatal->message};
   if (!budget.Fits(Limit::kRequests, 1)) return Refuse(budget.HitOf(Limit::kRequests));
   // Again for each attempt: one that failed may have been billed.
   if (!budget.Fits(Limit::kInputTokens, open.estimated)) {
@@ -166,12 +167,12 @@ Status Requester::OnAttempt(const llm::Attempt& attempt, Open& open) {
 }
 
 std::optional<Nano> Requester::Book(const Usage& usage, Open& open) {
-  scope_.budget.Charge(Limit::kInputTokens, usage.input);
-  scope_.budget.Charge(Limit::kOutputTokens, usage.output);
+  scope_.budget().Charge(Limit::kInputTokens, usage.input);
+  scope_.budget().Charge(Limit::kOutputTokens, usage.output);
   if (scope_.price == nullptr) return std::nullopt;
   const Nano cost = CostOf(*scope_.price, CountsOf(usage));
   scope_.purse.Settle(std::exchange(open.reserved, 0), cost);
-  scope_.budget.Charge(Limit::kCostUsd, cost);
+  scope_.budget().Charge(Limit::kCostUsd, cost);
   return cost;
 }
 
@@ -222,7 +223,8 @@ void Requester::FillUsage(const Message& message, const Open& open, Usage* usage
 void Requester::OnReply(const llm::Generated& generated, Open& open) {
   Usage usage = generated.reply.usage;
   FillUsage(generated.reply.message, open, &usage);
-  if (!usage.estimated) estimator_.Learn(static_cast<int64_t>(open.body_bytes), usage.input);
+  if (!usage.estimated)
+    scope_.state.estimator.Learn(static_cast<int64_t>(open.body_bytes), usage.input);
   ledger::ReplyReceived record;
   record.id = open.id;
   record.attempt = generated.attempt;
@@ -236,7 +238,7 @@ void Requester::OnReply(const llm::Generated& generated, Open& open) {
   record.usage = std::move(usage);
   record.request_id = generated.reply.request_id;
   record.proxy = generated.proxy;
-  // A failure is kept in scope.fatal, which the loop looks at next.
+  // A failure is kept in scope.state.fatal, which the loop looks at next.
   [[maybe_unused]] const Status ignored = scope_.Record(record);
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "lib/agent/scope.h"
-#include "lib/context/token_estimate.h"
 #include "lib/llm/provider.h"
 
 namespace norma::agent {
@@ -38,8 +37,6 @@ class Requester {
   RunScope& scope_;
   llm::Provider& provider_;
   const bool may_cache_;
-  context::TokenEstimator estimator_;
-  int64_t requests_ = 0;
 };
 
 }  // namespace norma::agent

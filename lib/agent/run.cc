@@ -13,6 +13,7 @@
 #include "lib/agent/loop.h"
 #include "lib/agent/requester.h"
 #include "lib/agent/scope.h"
+#include "lib/agent/toolset.h"
 #include "lib/base/json.h"
 #include "lib/base/sha256.h"
 #include "lib/base/text.h"
@@ -75,16 +76,6 @@ std::string BudgetsJson(const spec::RunSpec& spec) {
   return out.Take();
 }
 
-std::vector<const tool::Tool*> EnabledTools(const spec::RunSpec& spec) {
-  std::vector<const tool::Tool*> tools;
-  for (const std::string& name : spec.tools.enabled) {
-    const tool::Tool* tool = tool::FindBuiltin(name);
-    NORMA_CHECK(tool != nullptr);  // the loader knows which exist
-    tools.push_back(tool);
-  }
-  return tools;
-}
-
 // No tool may write to this file, under none of its names: as it is spelled, where it really is,
 // and what it is (a hard link).
 void Protect(const std::string& path, tool::ToolEnv& env) {
@@ -109,6 +100,7 @@ class Run {
  private:
   Status SetUp();
   Status OpenLedger();
+  tool::ToolEnv MakeEnv();
   RunScope MakeScope();
   void RecordStart(RunScope& scope);
   LoopOutcome RunLoop();
@@ -127,9 +119,11 @@ class Run {
   std::unique_ptr<ledger::Ledger> ledger_;
   std::optional<Purse> purse_;
   std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
-  std::vector<const tool::Tool*> tools_;
-  // A worker that is stuck holds on to these two.
+  // A worker that is stuck holds on to these.
+  std::optional<tool::ToolEnv> env_;
+  std::optional<RunState> state_;
   std::optional<RunScope> scope_;
+  std::optional<Toolset> toolset_;
   std::optional<Judge> judge_;
   std::optional<Gate> gate_;
 };
@@ -146,7 +140,6 @@ Status Run::SetUp() {
   if (seams_.rate_limiter != nullptr) {
     provider_ = llm::NewRateLimited(std::move(provider_), *seams_.rate_limiter);
   }
-  tools_ = EnabledTools(spec);
   purse_.emplace(spec.budgets.cost, spec.budgets.settlement_reserve);
   return {};
 }
@@ -170,7 +163,7 @@ Status Run::OpenLedger() {
   return {};
 }
 
-RunScope Run::MakeScope() {
+tool::ToolEnv Run::MakeEnv() {
   const spec::RunSpec& spec = *input_.spec;
   tool::ToolEnv env;
   env.roots = &*roots_;
@@ -188,21 +181,28 @@ RunScope Run::MakeScope() {
   env.todos = &todos_;
   env.reads = &reads_;
   env.clock = seams_.clock;
+  return env;
+}
+
+RunScope Run::MakeScope() {
+  const spec::RunSpec& spec = *input_.spec;
   return RunScope{
       .spec = spec,
       .clock = *seams_.clock,
       .cancel = cancel_,
       .observer = observer_,
       .ledger = *ledger_,
-      .policy = Policy(spec.mode, spec.allow, spec.deny, spec.rules),
-      .budget = Budget(spec.budgets, input_.started),
+      .state = *state_,
       .purse = *purse_,
       .price = spec.prices.Find(spec.model.name),
-      .env = std::move(env),
+      .env = *env_,
       .inbox = inbox_,
-      .doing = "starting",
-      .fatal = std::nullopt,
-      .limit_hit = std::nullopt,
+      .policy = Policy(spec.mode, spec.allow, spec.deny, spec.rules),
+      .mode = spec.mode,
+      .agent = "main",
+      .depth = 0,
+      .system = spec.system,
+      .turns_max = spec.budgets.turns,
       .one_request = input_.one_request,
   };
 }
@@ -218,7 +218,7 @@ void Run::RecordStart(RunScope& scope) {
   record.format = spec.model.format;
   record.endpoint = provider_->Endpoint();
   record.mode = NameOf(spec.mode);
-  for (const tool::Tool* tool : tools_) {
+  for (const tool::Tool* tool : toolset_->tools()) {
     if (!scope.policy.DeniesOutright(tool->name)) record.tools.push_back(tool->name);
   }
   record.budgets_json = BudgetsJson(spec);
@@ -246,12 +246,12 @@ void Run::RecordStart(RunScope& scope) {
 LoopOutcome Run::RunLoop() {
   RunScope& scope = *scope_;
   try {
-    inbox_->EveryTick(input_.tick, [this] { observer_.OnTick(scope_->doing); });
+    inbox_->EveryTick(input_.tick, [this] { observer_.OnTick(scope_->state.doing); });
     if (input_.watch_output_fd >= 0) {
       inbox_->WatchReader(input_.watch_output_fd, [this] { cancel_.Trip(Cancel::kOutput); });
       inbox_->Serve();
     }
-    judge_.emplace(scope.policy, tools_);
+    judge_.emplace(scope.policy, toolset_->tools());
     gate_.emplace(scope, *judge_);
     Requester requester(scope, *provider_,
                         input_.provider.format != "script" && input_.provider.cache != "off");
@@ -276,10 +276,10 @@ void Run::DeliverAnswer(RunResult& result) {
   }
   if (lost.empty() || result.reason != EndReason::kCompleted) return;
   const int signal = cancel_.cause() > 0 ? cancel_.cause() : 0;
-  const MonoTime deadline = scope_->budget.HardDeadline();
+  const MonoTime deadline = scope_->budget().HardDeadline();
   Ending ending{signal > 0 ? EndReason::kAbortedStreaming : EndReason::kAbortedOutput, lost, {}};
   if (signal == 0 && seams_.clock->Now() >= deadline) {
-    ending = EndingOfLimit(EndReason::kTimeout, scope_->budget.HitOf(Limit::kWall));
+    ending = EndingOfLimit(EndReason::kTimeout, scope_->budget().HitOf(Limit::kWall));
     result.limit_name = ending.limit->name;
     result.limit_value = ending.limit->value;
   }
@@ -338,7 +338,10 @@ RunResult Run::Execute() {
   if (const Status opened = OpenLedger(); !opened.ok()) {
     return Finish(input_, seams_, {EndReason::kLedgerError, opened.error().message, {}}, 0);
   }
+  env_.emplace(MakeEnv());
+  state_.emplace(Budget(input_.spec->budgets, input_.started));
   scope_.emplace(MakeScope());
+  toolset_.emplace(*scope_);
   ledger_->SetTap([this](const ledger::Record& record, std::string_view line) {
     observer_.OnRecord(record, line);
   });

@@ -29,22 +29,38 @@ void Normalise(tool::ToolOutput& output) {
   if (IsBlank(output.text)) output.text = "(no output)";
 }
 
+// A tool's own fault is the model's to know, not the end of the run (spec/40 W6).
+tool::ToolOutput RunGuarded(const CallRun& run, CallContext& context) {
+  tool::ToolOutput output;
+  try {
+    output = run(context);
+  } catch (const std::exception& error) {
+    output = tool::Fail(std::string("the tool failed unexpectedly: ") + error.what());
+  } catch (...) {
+    output = tool::Fail("the tool failed unexpectedly");
+  }
+  Normalise(output);
+  return output;
+}
+
 }  // namespace
 
 // One call. Owned by the run thread; its worker only carries it in letters.
 struct Scheduler::Slot {
   ToolCall call;
-  bool parallel = false;
+  How how = How::kExclusive;
   State state = State::kQueued;
   MonoTime started{};
   MonoTime deadline = kNever;
   ToolResult result;
+  std::vector<std::string> follow_ups;
   std::vector<std::string> open_actions;  // begun, not ended
   std::thread worker;
 };
 
-// A worker's connection. Shared with the worker, so that a stuck one never touches freed memory.
-class Scheduler::Context : public tool::ToolContext {
+// A call's connection. Shared with its worker, so that a stuck one never touches freed memory. On
+// the run thread nobody else could serve the inbox meanwhile, so letters are run at once there.
+class Scheduler::Context : public CallContext {
  public:
   Context(Scheduler& scheduler, std::shared_ptr<Slot> slot)
       : env_(scheduler.env_),
@@ -61,33 +77,45 @@ class Scheduler::Context : public tool::ToolContext {
   const std::string& call_id() const override { return call_id_; }
 
   Result<std::string> Begin(const tool::ActionReport& action) override {
-    auto answer = std::make_shared<std::promise<Result<std::string>>>();
-    std::future<Result<std::string>> future = answer->get_future();
-    const bool posted = inbox_->Post([this, answer, action] {
-      if (slot_->state == State::kAnswered) {
-        answer->set_value(Error{Code::kCancelled, "the call was ended"});
-        return;
-      }
-      Result<std::string> id = events_.OnBegin(slot_->call, action);
+    Result<std::string> id = Error{Code::kCancelled, "the call was ended"};
+    Ask([&] {
+      id = events_.OnBegin(slot_->call, action);
       if (id.ok()) slot_->open_actions.push_back(id.value());
-      answer->set_value(std::move(id));
     });
-    answer.reset();  // a letter that is dropped breaks the promise: the wait below ends
-    if (!posted) return Error{Code::kCancelled, "the run is over"};
-    try {
-      return future.get();
-    } catch (const std::future_error&) {
-      return Error{Code::kCancelled, "the run is over"};
-    }
+    return id;
   }
 
   void End(const std::string& action_id, const tool::ActionReport& outcome) override {
-    inbox_->Post([slot = slot_, &events = events_, action_id, outcome] {
+    const auto end = [slot = slot_, &events = events_, action_id, outcome] {
       const auto at = std::find(slot->open_actions.begin(), slot->open_actions.end(), action_id);
       if (at == slot->open_actions.end()) return;  // ended for it after an abort
       slot->open_actions.erase(at);
       events.OnEnd(slot->call, action_id, outcome);
+    };
+    if (slot_->how == How::kOnRunThread) return end();
+    inbox_->Post(end);
+  }
+
+  bool Ask(std::function<void()> letter) override {
+    if (slot_->how == How::kOnRunThread) {
+      letter();
+      return true;
+    }
+    auto answer = std::make_shared<std::promise<bool>>();
+    std::future<bool> future = answer->get_future();
+    // The letter may look at the worker's stack: it is run only while the worker waits here.
+    const bool posted = inbox_->Post([slot = slot_, answer, letter = std::move(letter)] {
+      const bool open = slot->state != State::kAnswered;
+      if (open) letter();
+      answer->set_value(open);
     });
+    answer.reset();  // a letter that is dropped breaks the promise: the wait below ends
+    if (!posted) return false;
+    try {
+      return future.get();
+    } catch (const std::future_error&) {
+      return false;
+    }
   }
 
  private:
@@ -116,10 +144,10 @@ Scheduler::~Scheduler() {
   }
 }
 
-void Scheduler::Add(ToolCall call, bool parallel) {
+void Scheduler::Add(ToolCall call, How how) {
   auto slot = std::make_shared<Slot>();
   slot->call = std::move(call);
-  slot->parallel = parallel;
+  slot->how = how;
   slots_.push_back(slot);
   if (closed_) {
     Skip(*slot);
@@ -134,7 +162,7 @@ void Scheduler::StartEligible() {
   for (const auto& slot : slots_) {
     if (slot->state != State::kRunning) continue;
     ++running;
-    exclusive_running = exclusive_running || !slot->parallel;
+    exclusive_running = exclusive_running || slot->how != How::kParallel;
   }
   // By index: judging a call may stop the starting, which answers what is still queued.
   for (size_t i = 0; i < slots_.size(); ++i) {
@@ -142,12 +170,26 @@ void Scheduler::StartEligible() {
     const std::shared_ptr<Slot> slot = slots_[i];
     if (slot->state != State::kQueued) continue;
     // An exclusive call waits for everything before it and lets nothing behind it overtake.
-    if (!slot->parallel && running > 0) return;
+    if (slot->how != How::kParallel && running > 0) return;
+    if (slot->how == How::kOnRunThread) return;  // RunOwnCall
     Start(slot);
     if (slot->state != State::kRunning) continue;  // answered without running
     ++running;
-    exclusive_running = !slot->parallel;
+    exclusive_running = slot->how != How::kParallel;
   }
+}
+
+bool Scheduler::RunOwnCall() {
+  // By index: a subagent's calls have a scheduler of their own, but judging may stop the starting.
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const std::shared_ptr<Slot> slot = slots_[i];
+    if (slot->state == State::kAnswered) continue;
+    if (slot->state != State::kQueued || slot->how != How::kOnRunThread) return false;
+    Start(slot);
+    StartEligible();
+    return true;
+  }
+  return false;
 }
 
 void Scheduler::Start(const std::shared_ptr<Slot>& slot) {
@@ -165,17 +207,13 @@ void Scheduler::Launch(const std::shared_ptr<Slot>& slot, CallRun run) {
   slot->started = clock_.Now();
   slot->deadline = events_.DeadlineOf(slot->call);
   auto context = std::make_shared<Context>(*this, slot);
+  if (slot->how == How::kOnRunThread) {
+    tool::ToolOutput output = RunGuarded(run, *context);
+    Answer(*slot, std::move(output), false);
+    return;
+  }
   const auto work = [this, slot, context, run = std::move(run), inbox = inbox_] {
-    auto output = std::make_shared<tool::ToolOutput>();
-    try {
-      *output = run(*context);
-    } catch (const std::exception& error) {
-      // A tool's own fault is the model's to know, not the end of the run (spec/40 W6).
-      *output = tool::Fail(std::string("the tool failed unexpectedly: ") + error.what());
-    } catch (...) {
-      *output = tool::Fail("the tool failed unexpectedly");
-    }
-    Normalise(*output);
+    auto output = std::make_shared<tool::ToolOutput>(RunGuarded(run, *context));
     inbox->Post([this, slot, output] {
       if (slot->state != State::kRunning) return;  // answered by an abort: the first one counts
       Answer(*slot, std::move(*output), false);
@@ -210,6 +248,7 @@ void Scheduler::Answer(Slot& slot, tool::ToolOutput output, bool synthetic) {
   }
   events_.OnFinished(slot.call, output, synthetic, duration);
   slot.result = ToolResult{slot.call.id, std::move(output.text), output.is_error};
+  slot.follow_ups = std::move(output.follow_ups);
 }
 
 bool Scheduler::AllAnswered() const {
@@ -222,6 +261,7 @@ bool Scheduler::WaitAll(const Cancel& cancel, MonoTime deadline) {
   while (!AllAnswered()) {
     const MonoTime now = clock_.Now();
     if (cancel.tripped() || now >= deadline) return false;
+    if (RunOwnCall()) continue;
     WaitFor(*inbox_, &cancel, now, deadline);
     inbox_->Serve();
   }
@@ -262,6 +302,7 @@ std::vector<ToolResult> Scheduler::TakeResults() {
   for (const auto& slot : slots_) {
     if (slot->worker.joinable()) slot->worker.join();
     results.push_back(std::move(slot->result));
+    for (std::string& text : slot->follow_ups) follow_ups_.push_back(std::move(text));
   }
   slots_.clear();
   return results;

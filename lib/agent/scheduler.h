@@ -1,7 +1,8 @@
 // Runs the calls of one reply (spec/40 §3): parallel ones together, an exclusive one alone, nothing
 // overtakes an exclusive call; results in call order whatever the order they end in. Calls are
 // added while the reply still streams. Knows no policy, no ledger and no model: CallEvents decides,
-// when a call's turn comes, whether it runs. All methods on the run thread; tools run on workers.
+// when a call's turn comes, whether it runs. All methods on the run thread; tools run on workers,
+// but for the few that work on the run itself.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,16 @@
 
 namespace norma::agent {
 
+// A running call's connection, with what the agent's own wrappers need beside a tool.
+class CallContext : public tool::ToolContext {
+ public:
+  // Runs `letter` on the run thread and returns when it was run; false: the call was ended or the
+  // run is over, and it never will be.
+  virtual bool Ask(std::function<void()> letter) = 0;
+};
+
 // What a call comes to when its turn has come: it runs, or it is answered without running.
-using CallRun = std::function<tool::ToolOutput(tool::ToolContext&)>;
+using CallRun = std::function<tool::ToolOutput(CallContext&)>;
 using CallStart = std::variant<CallRun, tool::ToolOutput>;
 
 // Asked and told on the run thread, in the order things happen.
@@ -55,8 +64,13 @@ class Scheduler {
             Clock& clock);
   ~Scheduler();
 
-  // Starts at once or when its turn comes. `parallel`: it may run beside other parallel calls.
-  void Add(ToolCall call, bool parallel);
+  enum class How {
+    kExclusive,    // alone, on a worker
+    kParallel,     // beside other parallel calls
+    kOnRunThread,  // alone, inside WaitAll: for what works on the run itself (a subagent, the mode)
+  };
+  // Starts at once or when its turn comes.
+  void Add(ToolCall call, How how);
 
   // Waits until every call is answered. False when `cancel` tripped or `deadline` passed first;
   // Abort must follow then.
@@ -71,6 +85,9 @@ class Scheduler {
   bool empty() const { return slots_.empty(); }
   // Results in call order; every call has one. Only when AllAnswered().
   std::vector<ToolResult> TakeResults();
+  // What the calls of the last TakeResults want said to the model behind the results, in call
+  // order.
+  std::vector<std::string> TakeFollowUps() { return std::exchange(follow_ups_, {}); }
   // A worker did not even stop when it was cancelled: the process must leave with _exit.
   bool has_stuck_worker() const { return stuck_; }
 
@@ -80,6 +97,8 @@ class Scheduler {
   class Context;
 
   void StartEligible();
+  // Runs the call of the run thread whose turn has come; false when there is none.
+  bool RunOwnCall();
   void Start(const std::shared_ptr<Slot>& slot);
   void Launch(const std::shared_ptr<Slot>& slot, CallRun run);
   void Skip(Slot& slot);
@@ -92,7 +111,8 @@ class Scheduler {
   // Tools watch this one, not the run's: a broken stream ends the calls but not yet the run.
   std::shared_ptr<Cancel> cancel_;
   std::vector<std::shared_ptr<Slot>> slots_;  // in arrival order
-  bool closed_ = false;                       // nothing starts any more
+  std::vector<std::string> follow_ups_;
+  bool closed_ = false;  // nothing starts any more
   std::string closed_reason_;
   bool stuck_ = false;
 };

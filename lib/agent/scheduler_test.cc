@@ -97,7 +97,8 @@ struct House {
   }
   void Add(const std::string& id, bool parallel, CallRun run) {
     events.runs[id] = std::move(run);
-    scheduler.Add(ToolCall{id, "T", "{}", "{}"}, parallel);
+    scheduler.Add(ToolCall{id, "T", "{}", "{}"},
+                  parallel ? Scheduler::How::kParallel : Scheduler::How::kExclusive);
   }
   bool Wait() { return scheduler.WaitAll(cancel, kNever); }
 };
@@ -150,7 +151,7 @@ TEST_CASE("scheduler: at most ten parallel calls at once") {
 
 TEST_CASE("scheduler: an answered call keeps its place and starts nothing") {
   House house;
-  house.scheduler.Add(ToolCall{"no", "T", "", ""}, false);
+  house.scheduler.Add(ToolCall{"no", "T", "", ""}, Scheduler::How::kExclusive);
   house.stage.OpenAll();
   house.Add("A", false);
   REQUIRE(house.Wait());

@@ -27,11 +27,11 @@ std::string SignalName(int signal) {
 }  // namespace
 
 Status RunScope::Record(const ledger::Record& record) {
-  return Written(ledger.Append(record));
+  return Written(ledger.Append(record, agent));
 }
 
 Status RunScope::Announce(const ledger::Record& record) {
-  return Written(ledger.Announce(record));
+  return Written(ledger.Announce(record, agent));
 }
 
 Status RunScope::Written(Status status) {
@@ -46,18 +46,25 @@ void RunScope::Warn(std::string code, std::string message) {
 }
 
 void RunScope::Fail(Ending ending) {
-  if (!fatal.has_value()) fatal = std::move(ending);
+  if (!state.fatal.has_value()) state.fatal = std::move(ending);
   cancel.Trip(Cancel::kInternal);
 }
 
+void RunScope::ChangeMode(Mode to, std::string_view by) {
+  if (to == mode) return;
+  ledger::ModeChanged record{std::string(NameOf(mode)), std::string(NameOf(to)), std::string(by)};
+  mode = to;
+  [[maybe_unused]] const Status ignored = Record(record);  // kept in state.fatal
+}
+
 Ending EndingOfCancel(const RunScope& scope, bool in_tools) {
-  if (scope.fatal.has_value()) return *scope.fatal;
+  if (scope.state.fatal.has_value()) return *scope.state.fatal;
   const int cause = scope.cancel.cause();
   if (cause == Cancel::kOutput) {
     return {EndReason::kAbortedOutput, "the reader of stdout went away", {}};
   }
   if (cause == Cancel::kDeadline) {
-    return EndingOfLimit(EndReason::kTimeout, scope.budget.HitOf(Limit::kWall));
+    return EndingOfLimit(EndReason::kTimeout, scope.budget().HitOf(Limit::kWall));
   }
   if (cause > 0) {
     return {in_tools ? EndReason::kAbortedTools : EndReason::kAbortedStreaming,

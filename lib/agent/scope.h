@@ -1,16 +1,20 @@
-// RunScope: what one run owns and its parts share, on the run thread. Plain data and the two verbs
-// that every part needs: write a record, stop the run.
+// RunScope: what one agent of a run works with, and RunState: what all its agents share, on the run
+// thread. Plain data and the verbs that every part needs: write a record, stop the run.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "lib/agent/inbox.h"
 #include "lib/agent/observer.h"
 #include "lib/agent/run.h"
 #include "lib/base/cancel.h"
 #include "lib/base/clock.h"
+#include "lib/context/token_estimate.h"
 #include "lib/ledger/ledger.h"
 #include "lib/policy/budget.h"
 #include "lib/policy/policy.h"
@@ -26,24 +30,43 @@ struct Ending {
   std::optional<LimitHit> limit;
 };
 
+// What the agents of one run share and change. Run thread only.
+struct RunState {
+  explicit RunState(Budget limits) : budget(std::move(limits)) {}
+
+  Budget budget;
+  std::string doing = "starting";     // for the tick
+  std::optional<Ending> fatal;        // ends the run whatever else happens
+  std::optional<LimitHit> limit_hit;  // a budget refused a call or an effect
+  std::string first_denied;           // the first denied call: on_denied: fail ends the run with it
+  // Numbers and ids are unique in the run, whichever agent they belong to.
+  int64_t requests = 0, calls = 0, actions = 0;
+  std::set<std::string, std::less<>> call_ids;
+  context::TokenEstimator estimator;  // every agent asks the same model
+};
+
+// What one agent (the main one or a subagent) works with.
 struct RunScope {
   const spec::RunSpec& spec;
   Clock& clock;
   Cancel& cancel;
   Observer& observer;
   ledger::Ledger& ledger;
-  Policy policy;
-  Budget budget;
+  RunState& state;
   Purse& purse;
   const PriceRow* price;  // nullptr: the model has no price
-  tool::ToolEnv env;
+  const tool::ToolEnv& env;
   std::shared_ptr<Inbox> inbox;
-  std::string doing = "starting";     // for the tick
-  std::optional<Ending> fatal;        // ends the run whatever else happens
-  std::optional<LimitHit> limit_hit;  // a budget refused a call or an effect
-
+  Policy policy;
+  Mode mode = Mode::kDefault;       // live: plan mode changes it
+  std::string agent = "main";       // as the ledger names it
+  int depth = 0;                    // 0: the main agent
+  std::vector<std::string> system;  // segments of its system prompt
+  std::optional<int64_t> turns_max;
   bool one_request = false;  // a probe: the first reply ends the run, whatever it holds
 
+  bool is_main() const { return depth == 0; }
+  Budget& budget() const { return state.budget; }
   // Appends (and, for announcements, syncs). The first failure is fatal.
   Status Record(const ledger::Record& record);
   Status Announce(const ledger::Record& record);
@@ -52,6 +75,8 @@ struct RunScope {
   Status Written(Status status);
   // Ends the run as soon as possible: whoever waits is woken.
   void Fail(Ending ending);
+  // The mode from now on; a line when it is another one.
+  void ChangeMode(Mode to, std::string_view by);
 };
 
 // How a tripped cancel ends a run that was `streaming` or running tools.

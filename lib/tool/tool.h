@@ -84,6 +84,8 @@ struct ToolOutput {
   std::string text;  // may hold any bytes; the run thread repairs UTF-8 and blank results
   bool is_error = false;
   bool truncated = false;  // text is not all there was
+  // User messages that follow the results of the reply (a skill's instructions).
+  std::vector<std::string> follow_ups = {};
 };
 
 struct Prepared {
@@ -103,6 +105,7 @@ struct Tool {
   OwnVerdict own = OwnVerdict::kAsk;  // usual own verdict, for `norma check` (Prepared decides)
   // Arguments are schema-checked. An error makes the call `invalid`: nothing is judged or run.
   std::function<Result<Prepared>(json::Value arguments, const ToolEnv& env)> prepare;
+  bool on_run_thread = false;  // works on the run itself: its calls run on the run thread
 };
 
 // The built-in tools in the contract's order. One line per tool in builtin.cc.
@@ -113,7 +116,7 @@ const Tool* FindBuiltin(std::string_view name);
 // `budget` bytes with a marker that names size, lines and file (spec/41 §1.2).
 ToolOutput Capture(std::string text, const ToolEnv& env);
 inline ToolOutput Fail(std::string message) {
-  return {std::move(message), true, false};
+  return ToolOutput{.text = std::move(message), .is_error = true};
 }
 
 }  // namespace norma::tool
